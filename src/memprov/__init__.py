@@ -1,0 +1,125 @@
+"""memprov: where each memory came from, what may become memory, and the removal of what chosen sessions produced.
+
+Decisions are pure functions from frozen values (``plan_purge``, ``scrub_text``, ``decide_admission``,
+``transfer_origins``); a thin shell reads stores (``open_openclaw``) and carries plans out (``preview``, ``forget``,
+``apply_plan``).
+"""
+
+from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
+from memprov.core.lineage import Basis, OriginTable, Transfer, prunable_keys, transfer_origins
+from memprov.core.plan import Level, PurgePlan, apply_to_snapshot
+from memprov.core.purge import plan_purge
+from memprov.core.records import (
+    CuratedWrite,
+    HostEvent,
+    Identity,
+    IndexSource,
+    MemoryFile,
+    Origin,
+    OriginClass,
+    Preimage,
+    RecallEntry,
+    RewindBatch,
+    SessionKind,
+    SessionRecord,
+    SessionState,
+    StoreIdentity,
+)
+from memprov.core.references import references_session, session_id_from_file_name
+from memprov.core.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
+from memprov.core.scrub import Scrub, ScrubRules, Snippet, scrub_text
+from memprov.core.selection import (
+    ParticipantMatch,
+    Resolution,
+    Selection,
+    SelectionSource,
+    Selectors,
+    select_sessions,
+)
+from memprov.core.snapshot import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+from memprov.errors import (
+    ConflictError,
+    CorruptStoreError,
+    InputError,
+    LockHeldError,
+    MemprovError,
+    PartialError,
+    PolicyError,
+    RefusedError,
+    SchemaError,
+    SelectorError,
+    StalePlanError,
+    StaleStateError,
+    StoreNotFoundError,
+)
+from memprov.shell.openclaw import OpenClawStore, open_openclaw
+from memprov.shell.runner import apply_plan, forget, preview
+
+__all__ = [
+    "Admission",
+    "AdmissionPolicy",
+    "Artifacts",
+    "Basis",
+    "Chunk",
+    "ChunkTable",
+    "ConflictError",
+    "CorruptStoreError",
+    "CuratedWrite",
+    "CuratedWriteLine",
+    "ExtraArtifacts",
+    "HostEvent",
+    "Identity",
+    "IndexSource",
+    "InputError",
+    "Level",
+    "LockHeldError",
+    "MemoryFile",
+    "MemorySnapshot",
+    "MemprovError",
+    "OpenClawStore",
+    "Origin",
+    "OriginClass",
+    "OriginTable",
+    "PartialError",
+    "ParticipantMatch",
+    "PolicyError",
+    "Preimage",
+    "PurgePlan",
+    "Purpose",
+    "RecallEntry",
+    "RefusedError",
+    "Report",
+    "Resolution",
+    "RewindBatch",
+    "SchemaError",
+    "Scrub",
+    "ScrubRules",
+    "Selection",
+    "SelectionSource",
+    "SelectorError",
+    "Selectors",
+    "SessionKind",
+    "SessionRecord",
+    "SessionState",
+    "Snippet",
+    "StaleCopy",
+    "StalePlanError",
+    "StaleStateError",
+    "StoreIdentity",
+    "StoreNotFoundError",
+    "Transfer",
+    "apply_plan",
+    "apply_to_snapshot",
+    "decide_admission",
+    "explain_policy",
+    "forget",
+    "open_openclaw",
+    "plan_purge",
+    "preview",
+    "prunable_keys",
+    "references_session",
+    "scrub_text",
+    "select_sessions",
+    "session_id_from_file_name",
+    "transfer_origins",
+]

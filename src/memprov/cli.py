@@ -1,0 +1,202 @@
+"""The command line: argument parsing and printing only (DESIGN 8).
+
+Every command is one library call. ``--json`` prints exactly one JSON document on standard output; progress, warnings
+and errors go to standard error. Exit codes: 0 done, 1 failed part-way, 2 bad arguments, 3 refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from memprov.core.plan import MAX_PLAN_BYTES, PurgePlan
+from memprov.core.records import SessionRecord
+from memprov.core.report import Report
+from memprov.core.selection import Selectors
+from memprov.core.sessions import identity_json
+from memprov.errors import InputError, MemprovError
+from memprov.reading import describe_report, describe_sessions
+from memprov.shell.openclaw import open_openclaw
+from memprov.shell.port import Store
+from memprov.shell.runner import apply_plan, forget, preview
+
+__all__ = ["main"]
+
+Command = Callable[..., None]
+
+
+def _store_options(command: Command) -> Command:
+    for option in (
+        click.option("--workspace", metavar="DIR", help="Where the workspace's files are, if they were moved."),
+        click.option("--agent", metavar="ID", default="main", show_default=True, help="Whose memory."),
+        click.option("--openclaw", metavar="STATE_DIR", help="The state directory of an OpenClaw installation."),
+    ):
+        command = option(command)
+    return command
+
+
+def _open(openclaw: str | None, agent: str, workspace: str | None) -> Store:
+    if openclaw is None:
+        raise InputError("name a store: --openclaw STATE_DIR")
+    return open_openclaw(openclaw, agent, workspace)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="memprov")
+def _cli() -> None:
+    """Where did this memory come from, keep that source out, forget that session."""
+
+
+@_cli.command("sessions")
+@_store_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def _sessions(openclaw: str | None, agent: str, workspace: str | None, *, as_json: bool) -> None:
+    """List an agent's sessions, to find the id or key to forget."""
+    store = _open(openclaw, agent, workspace)
+    rows = [record for record in store.catalogue() if record.agent_id == store.identity.agent_id]
+    if as_json:
+        click.echo(json.dumps([_session_json(row) for row in rows], ensure_ascii=False, indent=2))
+        return
+    for line in describe_sessions(rows):
+        click.echo(line)
+
+
+def _session_json(row: SessionRecord) -> dict[str, object]:
+    return {
+        "agentId": row.agent_id,
+        "sessionId": row.session_id,
+        "sessionKey": row.session_key,
+        "state": row.state.value,
+        "kind": row.kind.value,
+        "createdAt": row.created_at_ms,
+        "channel": row.channel,
+        "chatType": row.chat_type,
+        "hookSource": row.hook_source,
+        "participants": [identity_json(identity) for identity in row.participants],
+        "parentKey": row.parent_key,
+    }
+
+
+@_cli.command("forget")
+@_store_options
+@click.option("--session", "sessions", metavar="ID_OR_KEY", multiple=True, help="A session, by exact id or key.")
+@click.option("--hook-source", "hook_sources", metavar="SOURCE", multiple=True, help="gmail, email, webhook …")
+@click.option("--participant", "participants", metavar="ACTOR_ID", multiple=True, help="Sessions with this actor.")
+@click.option("--since", metavar="TIME", help="Only sessions created since: an ISO date or date-time (UTC).")
+@click.option("--dry-run", is_flag=True, help="Report what would go; change nothing.")
+@click.option("--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan, for apply.")
+@click.option("--level", metavar="LEVEL", default="logical", show_default=True, help="How far to go.")
+@click.option("--break-lock", is_flag=True, help="Take over a lock whose owner cannot be judged from here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def _forget(  # one parameter per option
+    openclaw: str | None,
+    agent: str,
+    workspace: str | None,
+    sessions: tuple[str, ...],
+    hook_sources: tuple[str, ...],
+    participants: tuple[str, ...],
+    since: str | None,
+    plan_out: str | None,
+    level: str,
+    *,
+    dry_run: bool,
+    break_lock: bool,
+    as_json: bool,
+) -> None:
+    """Remove what the selected sessions produced, and keep it out. Deletes at once unless --dry-run is given."""
+    selectors = Selectors(sessions, hook_sources, participants, since)
+    selectors.require()
+    store = _open(openclaw, agent, workspace)
+    plan = preview(store, selectors, level=level) if dry_run or plan_out else None
+    if plan is not None and plan_out is not None:
+        _save(plan, plan_out)
+    if plan is not None and dry_run:
+        _print(plan.report, plan, as_json=as_json)
+        return
+    with _progress() as progress:
+        if plan is not None:
+            report = apply_plan(store, plan, break_lock=break_lock, progress=progress)
+        else:
+            report = forget(store, selectors, level=level, break_lock=break_lock, progress=progress)
+    _print(report, None, as_json=as_json)
+
+
+@_cli.command("apply")
+@click.argument("plan_file", metavar="PLAN", type=click.Path(dir_okay=False))
+@click.option("--break-lock", is_flag=True, help="Take over a lock whose owner cannot be judged from here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def _apply(plan_file: str, *, break_lock: bool, as_json: bool) -> None:
+    """Carry out a saved plan, if it still says what would be done."""
+    plan = PurgePlan.from_json(_load(plan_file))
+    identity = plan.store
+    store = open_openclaw(identity.state_root, identity.agent_id, identity.workspace_root)
+    with _progress() as progress:
+        report = apply_plan(store, plan, break_lock=break_lock, progress=progress)
+    _print(report, None, as_json=as_json)
+
+
+def _save(plan: PurgePlan, target: str) -> None:
+    path = Path(target)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        scratch.write_text(plan.to_json(), encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise InputError(
+            f"the plan cannot be written to {target}: {error.strerror}; nothing else was changed"
+        ) from error
+
+
+def _load(source: str) -> str:
+    try:
+        with Path(source).open("rb") as file:
+            data = file.read(MAX_PLAN_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"the plan {source} cannot be read: {error.strerror}; nothing was changed") from error
+    return data.decode("utf-8", "replace")
+
+
+def _print(report: Report, plan: PurgePlan | None, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(report.to_json())
+        return
+    for line in describe_report(report, plan):
+        click.echo(line)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress on standard error, and only where somebody watches it."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("planning", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = _cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = _fail("interrupted; running the same command again is safe", 1)
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        code = error.exit_code
+    except MemprovError as error:
+        code = _fail(str(error), error.exit_code)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo("memprov: " + " ".join(message.split()), err=True)
+    return code

@@ -1,0 +1,100 @@
+"""Session-corpus lines: whose they are, and what they copied.
+
+Ownership is the bracket prefix alone (D1). A corpus file is scanned as one text with offsets; ten million lines make no
+objects but for those that go.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from attrs import frozen
+
+from memprov.core.quotation import Snippet
+from memprov.core.records import MemoryFile
+from memprov.core.references import SessionMatcher, session_id_from_file_name
+from memprov.core.text import WSP, byte_spans, cut, digest, u16_length
+
+__all__ = ["CorpusScan", "corpus_owner", "scan_corpus", "strip_prefix"]
+
+#: Rendered lengths, in UTF-16 units, from which a text may have been cut (D2; the limits are 280 and 344).
+_CUT_SNIPPET = 279
+_CUT_LINE = 343
+
+
+@frozen
+class CorpusScan:
+    """What forgetting does to one corpus file: which lines go, which snippets they held, what is left.
+
+    ``spans`` are UTF-8 byte ranges, ``lines`` the numbers from 1 of the lines that go. ``emptied`` says that only
+    blanks would be left, so that the file goes (D6).
+    """
+
+    path: str
+    spans: tuple[tuple[int, int], ...]
+    lines: tuple[int, ...]
+    snippets: tuple[Snippet, ...]
+    emptied: bool
+    before: str
+    after: str
+
+
+@lru_cache(maxsize=64)
+def _prefix(agent_id: str) -> re.Pattern[str]:
+    agent = re.escape(agent_id)
+    # A byte order mark may stand before the first line; it is no part of it.
+    return re.compile(rf"^\ufeff?(?P<line>\[{agent}/sessions/{agent}/(?P<name>.+?)#L[0-9]+\] )", re.MULTILINE)
+
+
+def corpus_owner(line: str, agent_id: str) -> str | None:
+    """The session id that owns a corpus line or recall snippet, or ``None`` when it is nobody's (D1)."""
+    match = _prefix(agent_id).match(line)
+    return None if match is None else _decode(match["name"])
+
+
+def strip_prefix(line: str, agent_id: str) -> str:
+    """The line without its bracket prefix, if it has one."""
+    return line[match.end() :] if (match := _prefix(agent_id).match(line)) else line
+
+
+def _decode(name: str) -> str:
+    decoded = session_id_from_file_name(name)
+    return name if decoded is None else decoded
+
+
+def scan_corpus(file: MemoryFile, matcher: SessionMatcher) -> CorpusScan | None:
+    """What forgetting the matcher's sessions does to this corpus file, or ``None`` when nothing.
+
+    A map over files: scans of different files are independent and their snippets add up.
+    """
+    text, ids = file.text, matcher.session_ids
+    spans: list[tuple[int, int]] = []
+    lines: list[int] = []
+    snippets: dict[Snippet, None] = {}
+    number = position = 0
+    for match in _prefix(matcher.agent_id).finditer(text):
+        if _decode(match["name"]) not in ids:
+            continue
+        start = match.start("line")
+        end = text.find("\n", start) + 1 or len(text)
+        number += text.count("\n", position, start) + 1
+        body = text[match.end() : end].removesuffix("\n").removesuffix("\r")
+        rendered = match.end() - start + len(body) if body.isascii() else u16_length(text[start : match.end()] + body)
+        snippets[Snippet(body, u16_length(body) >= _CUT_SNIPPET or rendered >= _CUT_LINE)] = None
+        spans.append((start, end))
+        lines.append(number)
+        position = end
+    if not spans:
+        return None
+    removed = byte_spans(text, spans)
+    left = cut(text, removed)
+    return CorpusScan(
+        path=file.path,
+        spans=removed,
+        lines=tuple(lines),
+        snippets=tuple(snippets),
+        emptied=not left.strip(WSP),
+        before=digest(text),
+        after=digest(left),
+    )

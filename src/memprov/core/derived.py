@@ -1,0 +1,154 @@
+"""Which derived rows belong to a selection: recall, signals, checkpoints, seen scopes, rewind rows, events (step 2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from memprov.core.corpus import corpus_owner
+from memprov.core.effects import (
+    BatchTrim,
+    DropCheckpoints,
+    DropRecall,
+    DropSeenScopes,
+    DropSignals,
+    Effect,
+    TrimEvents,
+    TrimRewinds,
+    rewind_key,
+)
+from memprov.core.records import HostEvent, RecallEntry, RewindBatch
+from memprov.core.references import SessionMatcher
+from memprov.core.scrub import ScrubRules
+from memprov.core.snapshot import MemorySnapshot
+from memprov.core.text import digest
+
+__all__ = ["DerivedRows", "derived_rows"]
+
+_Place = tuple[str, int, int]
+
+
+@frozen
+class DerivedRows:
+    """The rows of step 2, each list as it will be named in its effect."""
+
+    recall: tuple[str, ...]
+    signals: tuple[str, ...]
+    checkpoints: tuple[str, ...]
+    seen_scopes: tuple[str, ...]
+    rewinds: tuple[BatchTrim, ...]
+    events: tuple[BatchTrim, ...]
+
+    def effects_before_collateral(self) -> Iterator[Effect]:
+        """What must go while the recall rows that name it are still there, then those rows."""
+        if self.signals:
+            yield DropSignals(self.signals)
+        if self.events:
+            yield TrimEvents(self.events)
+
+    def effects_after_collateral(self) -> Iterator[Effect]:
+        """The rows that named collateral keys, and those that depend on nothing."""
+        if self.recall:
+            yield DropRecall(self.recall)
+        if self.rewinds:
+            yield TrimRewinds(self.rewinds)
+        if self.checkpoints:
+            yield DropCheckpoints(self.checkpoints)
+        if self.seen_scopes:
+            yield DropSeenScopes(self.seen_scopes)
+
+
+def derived_rows(
+    snapshot: MemorySnapshot, rules: ScrubRules, *, keys: frozenset[str], quoted: dict[str, str]
+) -> DerivedRows:
+    """The rows of these entries, of the selected sessions, and those that quote them (``quoted``: row to key)."""
+    sessions = rules.sessions
+    gone: list[RecallEntry] = []
+    kept: list[RecallEntry] = []
+    for row in snapshot.recall:
+        (gone if row.row_key in quoted or _is_selected(row, keys, sessions) else kept).append(row)
+    gone_keys = keys.union(*((row.key, row.row_key) for row in gone))
+    places = {_place(row) for row in gone} - {_place(row) for row in kept}
+    return DerivedRows(
+        recall=tuple(sorted(row.row_key for row in gone)),
+        signals=tuple(sorted(key for key in snapshot.signals if key in gone_keys)),
+        checkpoints=tuple(sorted(key for key in snapshot.checkpoints if sessions.owns_state(key))),
+        seen_scopes=tuple(sorted(scope for scope in snapshot.seen_scopes if sessions.owns_state(scope))),
+        rewinds=tuple(trim for row in snapshot.rewinds if (trim := _trim_rewind(row, sessions)) is not None),
+        events=tuple(trim for e in snapshot.events if (trim := _trim_event(e, rules, gone_keys, places)) is not None),
+    )
+
+
+def _is_selected(row: RecallEntry, keys: frozenset[str], sessions: SessionMatcher) -> bool:
+    """By key, by the session that its path names, or by the bracket prefix of its snippet alone (D1)."""
+    return (
+        row.key in keys
+        or row.row_key in keys
+        or sessions.owns_path(row.path)
+        or corpus_owner(row.snippet, sessions.agent_id) in sessions.session_ids
+    )
+
+
+def _place(row: RecallEntry) -> _Place:
+    return row.path, row.start_line, row.end_line
+
+
+def _trim_rewind(row: RewindBatch, sessions: SessionMatcher) -> BatchTrim | None:
+    items = tuple(i for i, candidate in enumerate(row.candidates) if _is_of(candidate, sessions))
+    if not items:
+        return None
+    kept = [c for i, c in enumerate(row.candidates) if i not in frozenset(items)]
+    before = rewind_key(row.candidates)
+    return BatchTrim(
+        key=row.key,
+        before=before,
+        items=items,
+        whole=not kept,
+        key_after=rewind_key(kept) if kept and row.key == before else None,
+    )
+
+
+def _is_of(candidate: str, sessions: SessionMatcher) -> bool:
+    value = json.loads(candidate)
+    named = (value.get("scope"), value.get("stateKey")) if isinstance(value, dict) else ()
+    return any(isinstance(text, str) and sessions.owns_state(text) for text in named)
+
+
+def _trim_event(row: HostEvent, rules: ScrubRules, keys: frozenset[str], places: set[_Place]) -> BatchTrim | None:
+    """What an event says of the selection (D21): its listed items, or all of it when its own words do."""
+    event = _event(row)
+    if event is None:
+        return None
+    lists = (event.get(name) for name in ("candidates", "results"))
+    listed = next((value for value in lists if isinstance(value, list)), [])
+    items = tuple(i for i, item in enumerate(listed) if _names(item, rules, keys, places))
+    words = [value for value in event.values() if isinstance(value, str)]
+    whole = any(rules.sessions.refers(text) or rules.quotations.quoted_lines(text.replace("\n", " ")) for text in words)
+    if items and len(items) == len(listed):
+        whole = True
+    if not items and not whole:
+        return None
+    return BatchTrim(key=row.key, before=digest(row.payload), items=() if whole else items, whole=whole)
+
+
+def _event(row: HostEvent) -> dict[str, object] | None:
+    payload = json.loads(row.payload)
+    event = payload.get("event") if isinstance(payload, dict) else None
+    return event if isinstance(event, dict) else None
+
+
+def _names(item: object, rules: ScrubRules, keys: frozenset[str], places: set[_Place]) -> bool:
+    """Whether an event's item is of a selected entry: by key, session path, or the place of a recall row that goes.
+
+    Event and recall row were written together, so that their line numbers agree even after the file changed (D22).
+    """
+    if not isinstance(item, dict):
+        return False
+    if item.get("key") in keys:
+        return True
+    path = item.get("path")
+    if not isinstance(path, str):
+        return False
+    return rules.sessions.owns_path(path) or (path, item.get("startLine"), item.get("endLine")) in places

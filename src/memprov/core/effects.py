@@ -1,0 +1,310 @@
+"""The closed set of effects, their order, and the pure interpreter of a plan.
+
+Every change memprov makes is one of these values. They carry no time and no memory text: a file is changed by cutting
+byte ranges between two digests. The stores carry them out; ``apply_effect`` here is the model that both are tested
+against (I15). Every effect is idempotent: one that was already carried out changes nothing (I5).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import IntEnum
+
+from attrs import evolve, frozen
+
+from memprov.core.records import HostEvent, MemoryFile, Preimage, RewindBatch
+from memprov.core.snapshot import MemorySnapshot
+from memprov.core.text import Spans, cut, digest, json_text
+
+__all__ = [
+    "BatchTrim",
+    "CutFile",
+    "CutPreimages",
+    "DropCheckpoints",
+    "DropOrigins",
+    "DropRecall",
+    "DropSeenScopes",
+    "DropSignals",
+    "Effect",
+    "PreimageCut",
+    "PurgeIndex",
+    "RecordTombstones",
+    "RemoveFile",
+    "Step",
+    "TrimEvents",
+    "TrimRewinds",
+    "apply_effect",
+    "rewind_key",
+    "trim_event",
+]
+
+
+class Step(IntEnum):
+    """The order of a purge (DESIGN 4.1): exclusion first, derived before what it derives from, evidence last."""
+
+    TOMBSTONES = 0
+    INDEX = 1
+    DERIVED = 2
+    MEMORY = 3
+    CORPUS = 4
+    ORIGINS = 5
+
+
+@frozen
+class RecordTombstones:
+    """Re-check the basis, record that these sessions are forgotten, and bump the index revision: one transaction."""
+
+    agent_id: str
+    session_ids: tuple[str, ...]
+    step: Step = Step.TOMBSTONES
+
+
+@frozen
+class PurgeIndex:
+    """Re-check the basis and drop index rows with their full-text rows and vectors, and the whole embedding cache."""
+
+    chunk_ids: tuple[str, ...]
+    sources: tuple[tuple[str, str], ...]
+    step: Step = Step.INDEX
+
+
+@frozen
+class DropSignals:
+    """Drop ranking signals by entry key: before the recall rows that they derive from."""
+
+    keys: tuple[str, ...]
+    step: Step = Step.DERIVED
+
+
+@frozen
+class BatchTrim:
+    """Which items of one row go, by position, if the digest of the row's JSON is ``before`` (D21).
+
+    ``whole`` drops the row; ``key_after`` is the key of what is left, where the key is a digest of the content.
+    """
+
+    key: str
+    before: str
+    items: tuple[int, ...]
+    whole: bool = False
+    key_after: str | None = None
+
+
+@frozen
+class TrimRewinds:
+    """Take the selection's candidates out of the rewind rows (D21)."""
+
+    trims: tuple[BatchTrim, ...]
+    step: Step = Step.DERIVED
+
+
+@frozen
+class TrimEvents:
+    """Take what belongs to the selection out of the host's events; cursors stay (D21)."""
+
+    trims: tuple[BatchTrim, ...]
+    step: Step = Step.DERIVED
+
+
+@frozen
+class DropRecall:
+    """Drop short-term recall rows, by the key the store files them under."""
+
+    row_keys: tuple[str, ...]
+    step: Step = Step.DERIVED
+
+
+@frozen
+class DropCheckpoints:
+    """Drop ingestion checkpoints by state key."""
+
+    keys: tuple[str, ...]
+    step: Step = Step.DERIVED
+
+
+@frozen
+class DropSeenScopes:
+    """Drop the seen hashes of whole scopes."""
+
+    scopes: tuple[str, ...]
+    step: Step = Step.DERIVED
+
+
+@frozen
+class PreimageCut:
+    """One preimage: cut ``spans`` (UTF-8 byte ranges) out of the content whose digest is ``before``."""
+
+    key: str
+    before: str
+    after: str
+    spans: Spans
+
+
+@frozen
+class CutPreimages:
+    """Scrub the retained preimages. Their keys stay (FACTS 6.2i)."""
+
+    cuts: tuple[PreimageCut, ...]
+    step: Step = Step.DERIVED
+
+
+@frozen
+class CutFile:
+    """Replace a file by itself less ``spans``, atomically, if its digest is ``before``; under all its names (D6)."""
+
+    path: str
+    aliases: tuple[str, ...]
+    before: str
+    after: str
+    spans: Spans
+    step: Step = Step.MEMORY
+
+
+@frozen
+class RemoveFile:
+    """Unlink an emptied corpus file or a stale copy, if its digest is ``before`` (D6, D18)."""
+
+    path: str
+    aliases: tuple[str, ...]
+    before: str
+    step: Step = Step.CORPUS
+
+
+@frozen
+class DropOrigins:
+    """Drop every origin row of these entries in this agent's ledger: the evidence, so last (step 5), but for
+    collateral entries, whose text must still exist to name them (step 2, D4).
+    """
+
+    agent_id: str
+    entry_keys: tuple[str, ...]
+    step: Step = Step.ORIGINS
+
+
+Effect = (
+    RecordTombstones
+    | PurgeIndex
+    | DropSignals
+    | TrimRewinds
+    | TrimEvents
+    | DropRecall
+    | DropCheckpoints
+    | DropSeenScopes
+    | CutPreimages
+    | CutFile
+    | RemoveFile
+    | DropOrigins
+)
+
+
+def rewind_key(candidates: Iterable[str]) -> str:
+    """The key of a rewind row: the digest of its candidates' JSON array (measured on real stores)."""
+    return digest("[" + ",".join(candidates) + "]")
+
+
+def trim_event(payload: str, items: Iterable[int]) -> str:
+    """An event's JSON less the listed items of its one list, a count that stood for the list's length corrected."""
+    row = json.loads(payload)
+    event = row["event"]
+    gone = frozenset(items)
+    for listed, counted in (("candidates", "applied"), ("results", "resultCount")):
+        if isinstance(event.get(listed), list):
+            before = event[listed]
+            event[listed] = [item for i, item in enumerate(before) if i not in gone]
+            if event.get(counted) == len(before):
+                event[counted] = len(event[listed])
+    return json_text(row)
+
+
+def apply_effect(snapshot: MemorySnapshot, effect: Effect) -> MemorySnapshot:
+    """The snapshot after one effect. Pure; what the effect names and the snapshot lacks is no error (I5)."""
+    match effect:
+        case RecordTombstones():
+            return evolve(
+                snapshot,
+                tombstones=snapshot.tombstones | frozenset(effect.session_ids),
+                revision=snapshot.revision + 1,
+            )
+        case PurgeIndex():
+            gone = frozenset(effect.sources)
+            return evolve(
+                snapshot,
+                chunks=snapshot.chunks.without(effect.chunk_ids) if effect.chunk_ids else snapshot.chunks,
+                sources=tuple(s for s in snapshot.sources if (s.path, s.source) not in gone),
+                cache_rows=0,
+            )
+        case DropSignals():
+            return evolve(snapshot, signals=_without(snapshot.signals, effect.keys))
+        case TrimRewinds():
+            return evolve(snapshot, rewinds=_trim_rewinds(snapshot.rewinds, effect.trims))
+        case TrimEvents():
+            return evolve(snapshot, events=_trim_events(snapshot.events, effect.trims))
+        case DropRecall():
+            dropped = frozenset(effect.row_keys)
+            return evolve(snapshot, recall=tuple(r for r in snapshot.recall if r.row_key not in dropped))
+        case DropCheckpoints():
+            return evolve(snapshot, checkpoints=_without(snapshot.checkpoints, effect.keys))
+        case DropSeenScopes():
+            return evolve(snapshot, seen_scopes=_without(snapshot.seen_scopes, effect.scopes))
+        case CutPreimages():
+            cuts = {(c.key, c.before): c for c in effect.cuts}
+            return evolve(
+                snapshot,
+                preimages=tuple(
+                    Preimage(p.key, cut(p.content, c.spans)) if (c := cuts.get((p.key, digest(p.content)))) else p
+                    for p in snapshot.preimages
+                ),
+            )
+        case CutFile():
+            return evolve(
+                snapshot,
+                files=_cut_file(snapshot.files, effect),
+                corpus=_cut_file(snapshot.corpus, effect),
+            )
+        case RemoveFile():
+            return evolve(
+                snapshot,
+                corpus=tuple(f for f in snapshot.corpus if f.path != effect.path),
+                stale_copies=tuple(c for c in snapshot.stale_copies if c.path != effect.path),
+            )
+        case DropOrigins():
+            return evolve(snapshot, origins=snapshot.origins.without(effect.entry_keys))
+
+
+def _without(values: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
+    dropped = frozenset(gone)
+    return tuple(v for v in values if v not in dropped)
+
+
+def _cut_file(files: tuple[MemoryFile, ...], effect: CutFile) -> tuple[MemoryFile, ...]:
+    return tuple(
+        evolve(f, text=cut(f.text, effect.spans)) if f.path == effect.path and digest(f.text) == effect.before else f
+        for f in files
+    )
+
+
+def _trim_rewinds(rows: tuple[RewindBatch, ...], trims: tuple[BatchTrim, ...]) -> tuple[RewindBatch, ...]:
+    by_key = {trim.key: trim for trim in trims}
+    result: dict[str, RewindBatch] = {}
+    for row in rows:
+        trim = by_key.get(row.key)
+        if trim is None or trim.before != rewind_key(row.candidates):
+            result.setdefault(row.key, row)
+        elif not trim.whole:
+            kept = tuple(c for i, c in enumerate(row.candidates) if i not in frozenset(trim.items))
+            key = trim.key_after or row.key
+            result[key] = RewindBatch(key, kept)
+    return tuple(result.values())
+
+
+def _trim_events(rows: tuple[HostEvent, ...], trims: tuple[BatchTrim, ...]) -> tuple[HostEvent, ...]:
+    by_key = {trim.key: trim for trim in trims}
+    result = []
+    for row in rows:
+        trim = by_key.get(row.key)
+        if trim is None or trim.before != digest(row.payload):
+            result.append(row)
+        elif not trim.whole:
+            result.append(HostEvent(row.key, trim_event(row.payload, trim.items)))
+    return tuple(result)

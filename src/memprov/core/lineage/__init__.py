@@ -1,0 +1,40 @@
+"""The origin graph: which sessions each tracked entry came from, and how that survives merges.
+
+``table`` holds the rows of a ledger as columns and answers what a purge asks: which entries hold an origin of these
+sessions, and which of those have other origins too. ``merge`` holds the rules by which rows are recorded, handed to a
+survivor, released after a failed publication, and pruned. Both keep one order of rows, (entry key, agent, session), and
+one join of equal rows: the weakest class, the earliest time (D14).
+"""
+
+from memprov.core.lineage.merge import (
+    Coalesced,
+    PublicationOutcome,
+    Transfer,
+    coalesce,
+    entry_classes,
+    join_origins,
+    keeps_reserved,
+    prunable_keys,
+    record_origins,
+    rows_to_release,
+    transfer_origins,
+)
+from memprov.core.lineage.table import Basis, Lineage, OriginTable, lineage_digest
+
+__all__ = [
+    "Basis",
+    "Coalesced",
+    "Lineage",
+    "OriginTable",
+    "PublicationOutcome",
+    "Transfer",
+    "coalesce",
+    "entry_classes",
+    "join_origins",
+    "keeps_reserved",
+    "lineage_digest",
+    "prunable_keys",
+    "record_origins",
+    "rows_to_release",
+    "transfer_origins",
+]

@@ -1,0 +1,167 @@
+"""The purge plan as a value: effects, report, basis, and the digest that binds a review to what is later done.
+
+A plan holds no memory text: files are named by digests and byte ranges. As JSON it is data to compare with, never
+instructions to execute (DESIGN 4.2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cache
+
+import cattrs
+from attrs import evolve, frozen
+from cattrs.errors import BaseValidationError
+from cattrs.preconf.json import make_converter
+from cattrs.strategies import configure_tagged_union
+
+from memprov.core.effects import (
+    CutFile,
+    CutPreimages,
+    DropCheckpoints,
+    DropOrigins,
+    DropRecall,
+    DropSeenScopes,
+    DropSignals,
+    Effect,
+    PurgeIndex,
+    RecordTombstones,
+    RemoveFile,
+    TrimEvents,
+    TrimRewinds,
+    apply_effect,
+)
+from memprov.core.lineage import Basis
+from memprov.core.records import StoreIdentity
+from memprov.core.report import Report
+from memprov.core.selection import Selection
+from memprov.core.snapshot import MemorySnapshot
+from memprov.errors import InputError
+
+__all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "plan_atoms"]
+
+#: A plan read from disk may not be larger (DESIGN 4.2). The largest of a million effects is far below.
+MAX_PLAN_BYTES = 1 << 30
+_FORMAT = "memprov purge plan 1"
+
+
+class Level(StrEnum):
+    """How far a purge goes (DESIGN 6). ``logical``: gone from every reader."""
+
+    LOGICAL = "logical"
+
+
+@frozen
+class PurgePlan:
+    """What a purge does, in order. Compute one with ``plan_purge``."""
+
+    store: StoreIdentity
+    selection: Selection
+    level: Level
+    effects: tuple[Effect, ...]
+    report: Report
+    basis: Basis
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the store, the selection, the level and the effects."""
+        return self.report.plan_digest
+
+    @property
+    def removes_nothing(self) -> bool:
+        """Whether only tombstones, the revision and the embedding cache would be touched (I1)."""
+        return all(_is_exclusion(effect) for effect in self.effects)
+
+    def to_json(self) -> str:
+        """The plan as one JSON document, byte-equal for equal plans (I14)."""
+        return json.dumps({"format": _FORMAT, **_converter().unstructure(self)}, sort_keys=True, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> PurgePlan:
+        """Read a saved plan back. Raises ``InputError`` when it is too large, no plan, or was altered."""
+        if len(text) > MAX_PLAN_BYTES:
+            raise InputError(f"the plan is larger than {MAX_PLAN_BYTES} bytes; nothing was read or changed")
+        try:
+            data = json.loads(text)
+            if not isinstance(data, dict) or data.pop("format", None) != _FORMAT:
+                raise InputError("this is not a memprov purge plan; nothing was changed")
+            plan = _converter().structure(data, cls)
+        except (ValueError, TypeError, KeyError, RecursionError, BaseValidationError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"the plan cannot be read ({type(error).__name__}); nothing was changed") from error
+        if plan.digest != digest_of(plan.store, plan.selection, plan.level, plan.effects):
+            raise InputError("the plan was altered: its digest does not fit its effects; make a new preview")
+        return plan
+
+
+def _is_exclusion(effect: Effect) -> bool:
+    return isinstance(effect, RecordTombstones) or (
+        isinstance(effect, PurgeIndex) and not effect.chunk_ids and not effect.sources
+    )
+
+
+def digest_of(store: StoreIdentity, selection: Selection, level: Level, effects: tuple[Effect, ...]) -> str:
+    """The digest of a plan's content; the report is derived from it and is left out."""
+    data = [_converter().unstructure(value) for value in (store, selection, level)]
+    data.append(_converter().unstructure(list(effects), list[Effect]))
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def sealed(plan: PurgePlan) -> PurgePlan:
+    """The plan with its digest written into its report."""
+    digest = digest_of(plan.store, plan.selection, plan.level, plan.effects)
+    return evolve(plan, report=evolve(plan.report, plan_digest=digest))
+
+
+def plan_atoms(plan: PurgePlan) -> frozenset[tuple[str, ...]]:
+    """The plan's effects in their smallest parts, so that an interrupted purge's plan is a subset of the saved one."""
+    return frozenset(_atoms(plan.effects))
+
+
+def _atoms(effects: tuple[Effect, ...]) -> Iterator[tuple[str, ...]]:
+    for effect in effects:
+        name = type(effect).__name__
+        match effect:
+            case RecordTombstones():
+                yield from ((name, effect.agent_id, i) for i in effect.session_ids)
+            case PurgeIndex():
+                yield from ((name, "chunk", i) for i in effect.chunk_ids)
+                yield from ((name, "source", *s) for s in effect.sources)
+            case DropSignals() | DropCheckpoints():
+                yield from ((name, key) for key in effect.keys)
+            case DropRecall():
+                yield from ((name, key) for key in effect.row_keys)
+            case DropSeenScopes():
+                yield from ((name, scope) for scope in effect.scopes)
+            case TrimRewinds() | TrimEvents():
+                yield from (
+                    (name, t.key, t.before, repr(t.items), repr(t.whole), t.key_after or "") for t in effect.trims
+                )
+            case CutPreimages():
+                yield from ((name, c.key, c.before, c.after, repr(c.spans)) for c in effect.cuts)
+            case CutFile():
+                yield (name, effect.path, repr(effect.aliases), effect.before, effect.after, repr(effect.spans))
+            case RemoveFile():
+                yield (name, effect.path, repr(effect.aliases), effect.before)
+            case DropOrigins():
+                yield from ((name, effect.agent_id, str(int(effect.step)), key) for key in effect.entry_keys)
+
+
+def apply_to_snapshot(snapshot: MemorySnapshot, plan: PurgePlan) -> MemorySnapshot:
+    """What the snapshot would be after the plan: the model that both stores are tested against (I15), and a notebook's
+    answer to "what would be left?". Pure.
+    """
+    for effect in plan.effects:
+        snapshot = apply_effect(snapshot, effect)
+    return snapshot
+
+
+@cache
+def _converter() -> cattrs.Converter:
+    converter = make_converter(forbid_extra_keys=True)
+    configure_tagged_union(Effect, converter, tag_name="effect")
+    return converter

@@ -1,0 +1,222 @@
+"""The nouns: what a session, an origin, a chunk or a preimage is to memprov.
+
+Frozen values without behaviour beyond their own validation. Where a store holds millions of a thing, the planner works
+on columns (``lineage.OriginTable``, ``snapshot.ChunkTable``) and these classes are what a caller sees of one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from attrs import field, frozen
+
+from memprov.errors import InputError
+
+__all__ = [
+    "CuratedWrite",
+    "HostEvent",
+    "Identity",
+    "IndexSource",
+    "MemoryFile",
+    "Origin",
+    "OriginClass",
+    "Preimage",
+    "RecallEntry",
+    "RewindBatch",
+    "SessionKind",
+    "SessionRecord",
+    "SessionState",
+    "StoreIdentity",
+    "Tombstone",
+    "string_set",
+    "strings",
+]
+
+
+class OriginClass(StrEnum):
+    """Who is answerable for a text (FACTS 3.1)."""
+
+    OWNER = "owner"
+    AGENT = "agent"
+    UNTRUSTED = "untrusted"
+    SYSTEM = "system"
+
+
+class SessionKind(StrEnum):
+    """What started a session (FACTS 2.1)."""
+
+    INTERACTIVE = "interactive"
+    CRON = "cron"
+    HEARTBEAT = "heartbeat"
+    SUBAGENT = "subagent"
+    UNKNOWN = "unknown"
+
+
+class SessionState(StrEnum):
+    """Where a session's transcript is: current, rotated but kept in the store, or archived."""
+
+    LIVE = "live"
+    RETAINED = "retained"
+    ARCHIVED = "archived"
+
+
+def strings(values: Iterable[str]) -> tuple[str, ...]:
+    """Any iterable of strings as a tuple; a lone string is refused: its characters are never meant (DESIGN 10)."""
+    if isinstance(values, str | bytes):
+        raise InputError(f"expected a collection of strings, got the lone string {values!r}; put it in a list")
+    result = tuple(values)
+    for value in result:
+        if not isinstance(value, str):
+            raise InputError(f"expected strings, got {value!r}")
+    return result
+
+
+def string_set(values: Iterable[str]) -> frozenset[str]:
+    """Any iterable of strings as a set; a lone string is refused (DESIGN 10)."""
+    return frozenset(strings(values))
+
+
+@frozen
+class Identity:
+    """A participant as the host recorded it: typed, so that equal ids of different kinds stay apart (FACTS 1.6).
+
+    ``kind`` is ``profile``, ``agent``, ``remote``, ``observation`` or ``legacy``; the other fields belong to some
+    kinds only and are ``None`` elsewhere.
+    """
+
+    kind: str
+    id: str
+    plugin_id: str | None = None
+    account_id: str | None = None
+    sender_kind: str | None = None
+    domain: str | None = None
+    id_kind: str | None = None
+    actor_type: str | None = None
+    source: str | None = None
+
+
+def _identities(values: Iterable[Identity]) -> tuple[Identity, ...]:  # `tuple` itself loses its type as a converter
+    return tuple(values)
+
+
+@frozen
+class SessionRecord:
+    """One transcript generation and the metadata that selection and admission read. Times are epoch milliseconds."""
+
+    agent_id: str
+    session_id: str
+    session_key: str | None = None
+    kind: SessionKind = field(default=SessionKind.INTERACTIVE, converter=SessionKind)
+    state: SessionState = field(default=SessionState.LIVE, converter=SessionState)
+    created_at_ms: int | None = None
+    channel: str | None = None
+    chat_type: str | None = None
+    hook_source: str | None = None
+    participants: tuple[Identity, ...] = field(default=(), converter=_identities)
+    parent_key: str | None = None
+
+
+@frozen
+class Origin:
+    """One source session of one tracked entry (FACTS 5.1)."""
+
+    entry_key: str
+    agent_id: str
+    session_id: str
+    session_key: str | None = None
+    origin_class: OriginClass = field(default=OriginClass.AGENT, converter=OriginClass)
+    observed_at_ms: int = 0
+
+
+@frozen
+class Tombstone:
+    """The durable record that a session of an agent is forgotten (D9)."""
+
+    agent_id: str
+    session_id: str
+
+
+@frozen
+class CuratedWrite:
+    """A write to a memory file by a session's tools: reported for review, never deleted (FACTS 8).
+
+    A ledger record may know its session by id or by key only.
+    """
+
+    path: str
+    observed_at_ms: int
+    session_id: str | None = None
+    session_key: str | None = None
+
+
+@frozen
+class RecallEntry:
+    """A short-term recall row, as far as the purge reads it (FACTS 4.2); the store files it under ``row_key``."""
+
+    key: str
+    path: str
+    snippet: str
+    start_line: int = 0
+    end_line: int = 0
+    row_key: str = field()
+
+    @row_key.default
+    def _row_key(self) -> str:
+        return self.key
+
+
+@frozen
+class RewindBatch:
+    """What a backfill can take back. Each candidate is its JSON text, as the store writes it (FACTS 0.1)."""
+
+    key: str
+    candidates: tuple[str, ...]
+
+
+@frozen
+class HostEvent:
+    """A row of the host's memory event log; ``payload`` is its JSON text."""
+
+    key: str
+    payload: str
+
+
+@frozen
+class Preimage:
+    """MEMORY.md as it was before a rewrite."""
+
+    key: str
+    content: str
+
+
+@frozen
+class IndexSource:
+    """A file or session that the index has seen."""
+
+    path: str
+    source: str = "memory"
+
+
+@frozen
+class MemoryFile:
+    """A file of the workspace with its text.
+
+    ``path`` is relative, with ``/``. ``aliases`` are further names of the same inode that the scan found;
+    ``unnamed_links`` counts hard links that it did not find (D6).
+    """
+
+    path: str
+    text: str
+    aliases: tuple[str, ...] = ()
+    unnamed_links: int = 0
+
+
+@frozen
+class StoreIdentity:
+    """Which store a plan is about: kind, agent and real roots (DESIGN 4.2)."""
+
+    kind: str
+    agent_id: str
+    state_root: str
+    workspace_root: str

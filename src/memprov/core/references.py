@@ -1,0 +1,160 @@
+"""Does this text refer to that session? File names, path and scoped references, and ``Session ID:`` labels.
+
+One predicate serves recall rows, checkpoints, index paths and headings. Ids are opaque and compared exactly (I12): an
+id is never found inside a longer one. What differs from the reference behaviour (FACTS 1.5) is punctuation, D5: a
+reference may stand in brackets, quotes, emphasis or code and may end a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+from attrs import field, frozen
+
+from memprov.core.records import string_set
+from memprov.core.text import WSP
+
+__all__ = ["Label", "SessionMatcher", "has_label", "references_session", "session_id_from_file_name"]
+
+#: What may surround a reference (D5); a full stop may follow it too.
+_AROUND = "()[]<>{}\"'`*_=,;:!?"
+_BEFORE = frozenset(WSP + _AROUND + "/")
+_TRAILING = _AROUND + "."
+
+_WS = re.escape(WSP)
+_STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(?:\.[0-9]{3})?Z"
+_ARCHIVE = re.compile(rf"(.*)\.jsonl\.(?:reset|deleted)\.{_STAMP}(?:\.[0-9a-f]{{32}})?", re.DOTALL)
+_CHECKPOINT = re.compile(
+    r".*\.checkpoint\.[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.jsonl",
+    re.DOTALL | re.IGNORECASE,
+)
+#: ``Session ID:`` plain, bold or in code. JavaScript's word boundary is an ASCII one; ``_`` may open emphasis.
+_LABEL = re.compile(rf"(?<![0-9A-Za-z_])_{{0,3}}Session ID[*_`]{{0,4}}:[*_`]{{0,4}}[{_WS}]*([^;{_WS}]+)", re.IGNORECASE)
+
+
+def session_id_from_file_name(name: str) -> str | None:
+    """The session id that a transcript's or archive's file name stands for, or ``None`` (FACTS 1.4).
+
+    >>> session_id_from_file_name("kiln.jsonl.deleted.2026-08-26T10-00-00.000Z.zst")
+    'kiln'
+    """
+    stem = name.removesuffix(".zst")
+    if archive := _ARCHIVE.fullmatch(stem):
+        return archive[1] if _is_primary(archive[1] + ".jsonl") else None
+    return stem.removesuffix(".jsonl") if stem == name and _is_primary(stem) else None
+
+
+def _is_primary(name: str) -> bool:
+    return (
+        name.endswith(".jsonl")
+        and not name.endswith(".trajectory.jsonl")
+        and not _CHECKPOINT.fullmatch(name)
+        and not _ARCHIVE.fullmatch(name)
+    )
+
+
+def has_label(text: str) -> bool:
+    """Whether the text holds a ``Session ID:`` label, of whichever session (D5)."""
+    return _LABEL.search(text) is not None
+
+
+def references_session(text: str, agent_id: str, session_ids: Collection[str]) -> bool:
+    """Whether ``text`` refers to one of the agent's sessions, in any of the three forms (FACTS 1.5, D5).
+
+    Case-sensitive and exact. No ids: never. Raises ``InputError`` for a lone string of ids.
+    """
+    return SessionMatcher(agent_id, session_ids).refers(text)
+
+
+@frozen
+class Label:
+    """One ``Session ID:`` label: where its value starts and whether the value names a selected session."""
+
+    start: int
+    selected: bool
+
+
+@lru_cache(maxsize=64)
+def _reference_pattern(agent_id: str) -> re.Pattern[str]:
+    # The token of FACTS 1.5 A and B; where a separator and another reference begin, the token may end early.
+    agent = re.escape(agent_id)
+    start = rf"(?:sessions/{agent}/|{agent}:(?!sessions/))"
+    return re.compile(rf"{start}([^{_WS}\]#;:/]+)")
+
+
+@frozen
+class SessionMatcher:
+    """The predicate for one agent and one set of ids, for callers that ask about many texts."""
+
+    agent_id: str
+    session_ids: frozenset[str] = field(converter=string_set)
+
+    def refers(self, text: str) -> bool:
+        """Whether the text refers to a selected session in any form."""
+        if not self.session_ids:
+            return False
+        return self._names(text) or any(label.selected for label in self.labels(text))
+
+    def owns_path(self, path: str) -> bool:
+        """Whether an index or recall path is a selected session's transcript or archive (FACTS 9.2)."""
+        prefix = f"sessions/{self.agent_id}/"
+        if path.startswith(prefix):
+            name = path[len(prefix) :]
+            decoded = session_id_from_file_name(name)
+            if (name if decoded is None else decoded) in self.session_ids:
+                return True
+        return self._names(path) if self.session_ids else False
+
+    def owns_state(self, key: str) -> bool:
+        """Whether a checkpoint key or seen-hash scope is a selected session's (FACTS 2.4)."""
+        rest = key.removeprefix(f"{self.agent_id}:")
+        return (rest != key and rest in self.session_ids) or self.owns_path(rest) or self.refers(key)
+
+    def labels(self, text: str) -> Iterator[Label]:
+        """The ``Session ID:`` labels in the text, in order."""
+        for match in _LABEL.finditer(text):
+            value = match[1]
+            yield Label(match.start(1), self._is_selected_value(value))
+
+    def _is_selected_value(self, value: str) -> bool:
+        lead = len(value) - len(value.lstrip(_AROUND))
+        if any(self._ends(value[skip:], raw=True) for skip in {0, *range(min(lead, 8)), lead}):
+            return True
+        # A label may hold the full reference instead of the bare id.
+        return self._names(value)
+
+    def _names(self, text: str) -> bool:
+        """Path form and scoped form."""
+        pattern = _reference_pattern(self.agent_id)
+        position = 0
+        while match := pattern.search(text, position):
+            start = match.start()
+            if start and text[start - 1] not in _BEFORE:
+                position = start + 1
+                continue
+            token = match[1]
+            if self._ends(token, raw=False):
+                return True
+            # "sessions/main/a,sessions/main/b" is two references, not one to "a,sessions".
+            position = match.end()
+            for separator in re.finditer(r"[()<>{}\"'`*_=,!?]", token):
+                rest = match.start(1) + separator.end()
+                if pattern.match(text, rest):
+                    if self._ends(token[: separator.start()], raw=False):
+                        return True
+                    position = rest
+                    break
+        return False
+
+    def _ends(self, token: str, *, raw: bool) -> bool:
+        """Whether the token, less none or more of its trailing punctuation, is a selected id (D5)."""
+        body = len(token.rstrip(_TRAILING))
+        ends = range(len(token), max(body, len(token) - 64) - 1, -1)
+        for end in (*ends, body):
+            name = token[:end]
+            decoded = None if raw else session_id_from_file_name(name)
+            if (name if decoded is None else decoded) in self.session_ids:
+                return True
+        return False

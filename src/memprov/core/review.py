@@ -1,0 +1,33 @@
+"""What a person must look at: text that cannot be traced, and rows that cite what was removed."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+
+__all__ = ["citations_of", "consolidation_refusal"]
+
+_HISTORY = re.compile(r"^## Memory Consolidation History\r?$", re.MULTILINE)
+_OLD_HIGHLIGHT = re.compile(r"^  - `[+-] ", re.MULTILINE)
+_CITATION = re.compile(r"(memory/\.dreams/session-corpus/[^\s:,\]]+):([0-9]{1,9})-([0-9]{1,9})")
+
+
+def consolidation_refusal(path: str, text: str) -> str | None:
+    """The refusal for a file with consolidation highlights of the old, unmarked format, or ``None`` (FACTS 6.7)."""
+    heading = _HISTORY.search(text)
+    if heading is None or _OLD_HIGHLIGHT.search(text, heading.end()) is None:
+        return None
+    return f"Cannot trace historical consolidation highlights in {path}; review them manually."
+
+
+def citations_of(path: str, text: str, removed: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
+    """Warnings for rows of a phase report that cite a removed corpus line (D22). ``removed``: sorted
+    line numbers from 1, by file.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in _CITATION.finditer(line):
+            lines = removed.get(match[1], ())
+            at = bisect_left(lines, int(match[2]))
+            if at < len(lines) and lines[at] <= int(match[3]):
+                yield f"{path} line {number} cites {match[0]}, of which a line is removed; review it"

@@ -1,0 +1,133 @@
+"""What the label or the heading of a selected session owns (D5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from attrs import frozen
+
+from memprov.core.document import Document, metadata_rows
+from memprov.core.references import SessionMatcher
+
+__all__ = ["Section", "find_sections"]
+
+
+@frozen
+class Section:
+    """Lines ``first`` to ``last`` (exclusive) that go because of line ``first``; ``heading`` says that it is one."""
+
+    first: int
+    last: int
+    heading: bool
+
+
+def find_sections(document: Document, sessions: SessionMatcher) -> Iterator[Section]:
+    """The sections of the selected sessions, in order, less those inside an earlier one."""
+    finder = _Finder(document, sessions)
+    covered = 0
+    for number in range(len(document.lines)):
+        section = finder.section_at(number)
+        if section is not None and section.last > covered:
+            covered = section.last
+            yield section
+
+
+class _Finder:
+    def __init__(self, document: Document, sessions: SessionMatcher) -> None:
+        self.document = document
+        self.lines = document.lines
+        self.sessions = sessions
+        self.part_end = dict(document.parts)
+
+    @cached_property
+    def labels(self) -> dict[int, tuple[bool, ...]]:
+        """For each labelled line, whether each of its labels names a selected session."""
+        found: dict[int, tuple[bool, ...]] = {}
+        for number, line in enumerate(self.lines):
+            if labels := tuple(label.selected for label in self.sessions.labels(line.text)):
+                found[number] = labels
+        return found
+
+    def section_at(self, number: int) -> Section | None:
+        """The section that this line begins, if it is a selected session's."""
+        line = self.lines[number]
+        if number in self.part_end:
+            return Section(number, self.part_end[number], heading=True) if self._metadata_selected(number) else None
+        if line.level and (self.sessions.refers(line.text) or self._metadata_selected(number)):
+            return Section(number, self._heading_end(number), heading=True)
+        if not any(self.labels.get(number, ())):
+            return None
+        return Section(number, self._row_end(number) if line.row else self._prose_end(number), heading=False)
+
+    def _metadata_selected(self, heading: int) -> bool:
+        """Whether the heading has a metadata block and every id that it labels is selected."""
+        rows = metadata_rows(self.lines, heading)
+        return bool(rows) and all(all(self.labels.get(number, ())) for number in rows)
+
+    def _is_foreign(self, number: int) -> bool:
+        """Whether the line is the label of an unselected session."""
+        labels = self.labels.get(number)
+        return labels is not None and not any(labels)
+
+    def _heading_end(self, heading: int) -> int:
+        level = self.lines[heading].level
+        for number in range(heading + 1, len(self.lines)):
+            line = self.lines[number]
+            if 0 < line.level <= level or line.managed_fence or number in self.part_end:
+                return number
+            if self._is_foreign(number):
+                return max(self._unit_start(number), heading + 1)
+        return len(self.lines)
+
+    def _unit_start(self, number: int) -> int:
+        """Where the fenced block or marked entry of this line begins: they go or stay whole (D3, D5)."""
+        start = min([number, *(entry.first for entry in self.document.entries_at.get(number, ()))])
+        if self.lines[number].in_code:
+            start = min([start, *(first for first, last in self.document.blocks if first <= number < last)])
+        return start
+
+    def _row_end(self, row: int) -> int:
+        depth = self.lines[row].depth
+        indent = self.document.indent_below(row, depth)
+        number = row + 1
+        while (
+            number < len(self.lines)
+            and not self.lines[number].blank
+            and self.document.indent_below(number, depth) > indent
+            and not self._is_foreign(number)
+        ):
+            number += 1
+        return number
+
+    def _prose_end(self, start: int) -> int:
+        in_code, depth = self.lines[start].in_code, self.lines[start].depth
+        number = start + 1
+        while number < len(self.lines):
+            line = self.lines[number]
+            ends = (
+                line.blank
+                or line.level
+                or line.row
+                or line.managed_fence
+                or line.keys
+                or number in self.document.run_at
+                or number in self.labels
+                or number in self.part_end
+                or line.depth != depth
+                or self._is_fence(number, in_code=in_code)
+            )
+            if ends:
+                break
+            number += 1
+        return number
+
+    def _is_fence(self, number: int, *, in_code: bool) -> bool:
+        """Whether the line begins a fenced block, or ends the one that the prose is in."""
+        if not in_code:
+            return self.lines[number].in_code
+        return number in self._closing_fences
+
+    @cached_property
+    def _closing_fences(self) -> frozenset[int]:
+        return frozenset(last - 1 for _, last in self.document.blocks)

@@ -1,0 +1,120 @@
+"""A report in plain words, for people: what goes, from where, what stays and must be reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from memprov.core.effects import CutFile, RemoveFile
+from memprov.core.plan import PurgePlan
+from memprov.core.records import SessionRecord
+from memprov.core.report import Report
+
+__all__ = ["describe_report", "describe_sessions"]
+
+_SHOWN = 10
+
+
+def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
+    """The report as lines of text. With a plan, the files that change are named."""
+    verb = "Would forget" if report.dry_run else "Forgot"
+    yield f"{verb} {_count(len(report.session_ids), 'session')} of agent {report.agent_id}"
+    for resolution in report.session_resolutions[:_SHOWN]:
+        key = f"  {resolution.session_key}" if resolution.session_key else ""
+        yield f"  {resolution.session_id}{key}  ({resolution.source})"
+    yield from _more(len(report.session_resolutions))
+    for match in report.participant_matches:
+        kinds = ", ".join(f"{i.kind} {i.id}" for i in match.identities) or "nobody"
+        yield f"  participant {match.actor_id}: {kinds}"
+    yield ""
+    yield "Goes" if report.dry_run else "Gone"
+    yield from _gone(report)
+    if plan is not None:
+        yield from _files(plan)
+    yield ""
+    yield "Stays, and must be reviewed"
+    review = list(_review(report))
+    yield from review or ["  nothing that memprov knows of"]
+    yield "Original transcripts and archives stay by contract."
+    yield ""
+    if report.dry_run:
+        yield "Nothing was changed. The same command without --dry-run does this."
+
+
+def describe_sessions(rows: Iterable[SessionRecord]) -> Iterator[str]:
+    """A catalogue as aligned columns: id, state, kind, key, and whatever else is known."""
+    cells = [("session id", "state", "kind", "key", "known of it")]
+    for row in rows:
+        known = (
+            ("channel", row.channel),
+            ("chat", row.chat_type),
+            ("hook", row.hook_source),
+            ("with", ", ".join(identity.id for identity in row.participants)),
+        )
+        details = "; ".join(f"{name} {value}" for name, value in known if value)
+        cells.append((row.session_id, row.state.value, row.kind.value, row.session_key or "-", details))
+    widths = [max(len(line[column]) for line in cells) for column in range(4)]
+    for line in cells:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
+        yield "  ".join((*padded, line[4])).rstrip()
+
+
+def _gone(report: Report) -> Iterator[str]:
+    a, extra = report.artifacts, report.extra_artifacts
+    rows = (
+        (a.memory_entries, "entries and sections", f"in {_count(a.memory_files, 'memory file')}"),
+        (a.memory_lines, "quoting lines", ""),
+        (a.session_corpus_lines, "corpus lines", f"in {_count(a.session_corpus_files, 'file')}"),
+        (a.index_chunks, "index chunks", f"{a.fts_rows} full-text rows, {a.vector_rows} vectors"),
+        (a.index_sources, "index sources", ""),
+        (a.embedding_cache_rows, "cached embeddings", ""),
+        (a.short_term_entries, "recall rows", f"{_count(extra.signals, 'signal')}"),
+        (a.seen_hash_scopes, "seen-hash scopes", ""),
+        (a.backups, "preimages, rewritten", ""),
+        (extra.rewind_rows, "rewind rows, rewritten", ""),
+        (extra.events, "host events, rewritten", ""),
+        (extra.stale_copies, "stale copies of files", ""),
+        (a.origin_rows, "origin rows", f"of {_count(len(report.entry_keys), 'entry', 'entries')}"),
+    )
+    found = [(count, what, note) for count, what, note in rows if count]
+    for count, what, note in found:
+        yield f"  {count:>7}  {what}" + (f" ({note})" if note else "")
+    if not found:
+        yield "  nothing"
+    if report.mixed_lineage_entry_keys:
+        yield f"  {_count(len(report.mixed_lineage_entry_keys), 'entry', 'entries')} came from other sessions too"
+    if report.collateral_entry_keys:
+        yield f"  {_count(len(report.collateral_entry_keys), 'unselected entry', 'unselected entries')} went along"
+
+
+def _files(plan: PurgePlan) -> Iterator[str]:
+    files = [effect for effect in plan.effects if isinstance(effect, CutFile | RemoveFile)]
+    for effect in files[:_SHOWN]:
+        if isinstance(effect, RemoveFile):
+            yield f"           {effect.path}: the file goes"
+        else:
+            yield f"           {effect.path}: {sum(end - start for start, end in effect.spans)} bytes"
+    yield from _more(len(files))
+
+
+def _review(report: Report) -> Iterator[str]:
+    groups = (
+        ("files that these sessions wrote", [line.relative_path for line in report.curated_writes]),
+        ("markers without an origin here", list(report.untargetable_entry_keys)),
+        ("of which another agent has the origin", list(report.sibling_entry_keys)),
+        ("refusals", list(report.refusals)),
+        ("warnings", list(report.warnings)),
+    )
+    for title, items in groups:
+        if items:
+            yield f"  {title}: {len(items)}"
+            yield from (f"    {item}" for item in items[:_SHOWN])
+            yield from _more(len(items))
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > _SHOWN:
+        yield f"    … and {count - _SHOWN} more (--json lists all)"
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

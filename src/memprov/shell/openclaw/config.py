@@ -1,0 +1,247 @@
+"""Where an OpenClaw state directory keeps things: agents, their workspaces, and the database of their sessions.
+
+What ``openclaw.json`` says decides, as OpenClaw reads it (FACTS-EXTRA a, b, i). Nothing is opened here but that file; a
+path is not required to exist. ``Place`` answers the two questions that a copied state directory raises: where the
+files are now, and under which names the state rows were written when the files were elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import cast
+
+from attrs import field, frozen
+
+from memprov.errors import CorruptStoreError, RefusedError, StoreNotFoundError
+from memprov.shell.openclaw.database import Database
+from memprov.shell.openclaw.values import Json, object_of
+
+__all__ = ["Config", "Place", "SessionStore", "read_config", "resolve_place", "workspace_key"]
+
+#: The newest schemas of OpenClaw 2026.9.6 (``PRAGMA user_version``).
+AGENT_SCHEMA = 23
+SHARED_SCHEMA = 18
+
+_AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
+
+
+@frozen
+class SessionStore:
+    """What ``session.store`` addresses (FACTS-EXTRA a).
+
+    ``owner`` is the agent that the path itself names; ``suffixes`` is true for a file of the custom family, where
+    agents other than the file's owner have a suffixed file of their own; ``shared`` is one file for all agents.
+    """
+
+    database: str
+    archive_directories: tuple[str, ...]
+    owner: str | None = None
+    shared: bool = False
+    suffixes: bool = False
+
+
+@frozen
+class Config:
+    """The part of ``openclaw.json`` that says where things are, with the paths made absolute."""
+
+    state_dir: str
+    workspaces: Mapping[str, str]
+    session_store: str | None
+    environ: Mapping[str, str] = field(factory=lambda: dict(os.environ), repr=False)
+
+    def agent_database(self, agent_id: str) -> Database:
+        """An agent's own database: its origins, tombstones and index, and by default its sessions."""
+        path = os.path.join(self.state_dir, "agents", agent_id, "agent", "openclaw-agent.sqlite")
+        return Database(path, "the agent database", AGENT_SCHEMA)
+
+    @property
+    def shared_database(self) -> Database:
+        """The database of what plugins keep, for all agents."""
+        path = os.path.join(self.state_dir, "state", "openclaw.sqlite")
+        return Database(path, "the shared state database", SHARED_SCHEMA)
+
+    def agents(self) -> tuple[str, ...]:
+        """Every agent that is configured or has a database, sorted."""
+        found = set(self.workspaces)
+        top = os.path.join(self.state_dir, "agents")
+        for name in _listing(top):
+            if _AGENT_ID.fullmatch(name) and os.path.isfile(self.agent_database(name).path):
+                found.add(name)
+        return tuple(sorted(found))
+
+    def workspace(self, agent_id: str) -> str:
+        """Where an agent's workspace is configured to be."""
+        return self.workspaces.get(agent_id) or os.path.join(self.state_dir, f"workspace-{agent_id}")
+
+    def sessions(self, agent_id: str, override: str | None = None) -> SessionStore:
+        """What the agent's session store addresses; ``override`` is read as ``session.store`` is."""
+        value = override if override is not None else self.session_store
+        default = os.path.join(self.state_dir, "agents", agent_id, "sessions")
+        if not value:
+            return SessionStore(self.agent_database(agent_id).path, (default,), owner=agent_id)
+        selector = _absolute(value.replace("{agentId}", agent_id), self.environ)
+        directory, name = os.path.split(selector)
+        archives = tuple({os.path.realpath(d): d for d in (directory, default)}.values())
+        parts = selector.split(os.sep)
+        if name == "sessions.json" and parts[-2:-1] == ["sessions"] and parts[-4:-3] == ["agents"]:
+            database = os.path.join(os.path.dirname(directory), "agent", "openclaw-agent.sqlite")
+            return SessionStore(database, archives, owner=parts[-3])
+        if name == "openclaw-agent.sqlite" and parts[-2:-1] == ["agent"] and parts[-4:-3] == ["agents"]:
+            return SessionStore(selector, archives, owner=parts[-3])
+        if name.endswith(".sqlite"):
+            return SessionStore(selector, archives, shared=True)
+        stem = "openclaw-agent" if name == "sessions.json" else os.path.splitext(name)[0]
+        return SessionStore(os.path.join(directory, stem + ".sqlite"), archives, suffixes=True)
+
+
+@frozen
+class Place:
+    """One agent's workspace: where its files are now (the real path), every spelling that its state rows may be filed
+    under, the configured one first, and the other agents that share it."""
+
+    agent_id: str
+    workspace: str
+    spellings: tuple[str, ...]
+    siblings: tuple[str, ...]
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The digests of all spellings (D12), host events being filed under the composed form."""
+        composed = (unicodedata.normalize("NFC", path) for path in self.spellings)
+        return frozenset(map(workspace_key, (*self.spellings, *composed)))
+
+
+def read_config(state_dir: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> Config:
+    """Read ``openclaw.json``. Without one there is one agent, ``main``, in the default workspace."""
+    env = dict(os.environ if environ is None else environ)
+    state = os.path.abspath(os.fspath(state_dir))
+    if not os.path.isdir(state):
+        raise StoreNotFoundError(f"there is no OpenClaw state directory {state}")
+    path = os.path.join(state, "openclaw.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+    except FileNotFoundError:
+        source = "{}"
+    except (OSError, UnicodeDecodeError) as error:
+        raise RefusedError(f"{path} cannot be read: {error}") from error
+    document = _parse(source, path)
+    for section in (document, object_of(document.get("agents")), object_of(document.get("session"))):
+        if "$include" in section:
+            raise RefusedError(f"{path} includes other files, which memprov does not follow")
+    store = object_of(document.get("session")).get("store")
+    workspaces = _workspaces(object_of(document.get("agents")), state, env)
+    return Config(state, workspaces, _substituted(store, env) if isinstance(store, str) else None, env)
+
+
+def resolve_place(config: Config, agent_id: str, workspace: str | os.PathLike[str] | None) -> Place:
+    """Find an agent's workspace. ``workspace`` says where the files are when that is not where they were."""
+    known = config.agents()
+    if agent_id not in known:
+        raise StoreNotFoundError(
+            f"unknown agent {agent_id!r} in {config.state_dir}; known agents: {', '.join(known) or 'none'}"
+        )
+    configured = config.workspace(agent_id)
+    actual = configured if workspace is None else os.path.abspath(os.fspath(workspace))
+    if not os.path.isdir(actual):
+        hint = "; pass workspace= (--workspace) if its files are elsewhere" if workspace is None else ""
+        raise StoreNotFoundError(f"there is no workspace {actual} of agent {agent_id}{hint}")
+    real = {os.path.realpath(configured), os.path.realpath(actual)}
+    siblings = tuple(a for a in known if a != agent_id and os.path.realpath(config.workspace(a)) in real)
+    spellings = dict.fromkeys((configured, actual, *sorted(real), *(config.workspace(a) for a in siblings)))
+    return Place(agent_id, os.path.realpath(actual), tuple(spellings), siblings)
+
+
+def workspace_key(path: str) -> str:
+    """The digest of a workspace's path that state rows are filed under."""
+    return hashlib.sha256(os.fsencode(path)).hexdigest()
+
+
+def _parse(source: str, path: str) -> Json:
+    try:
+        document: object = json.loads(source)
+    except ValueError:
+        try:
+            import json5  # noqa: PLC0415  # an extra, and slow: only for what strict JSON is not
+        except ImportError as error:
+            raise RefusedError(f"{path} is not strict JSON; install memprov[openclaw] to read JSON5") from error
+        try:
+            document = json5.loads(source)
+        except (ValueError, RecursionError) as error:
+            raise CorruptStoreError(f"{path} is not JSON5: {error}") from error
+    if not isinstance(document, dict):
+        raise CorruptStoreError(f"{path} does not hold an object")
+    return document
+
+
+def _workspaces(agents: Json, state: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Agent id -> workspace, for the agents that are configured (FACTS-EXTRA b)."""
+    roster: dict[str, Json] = {}
+    entries = agents.get("entries")
+    if entries is not None:
+        for name, entry in object_of(entries).items():
+            roster.setdefault(_agent_id(name), object_of(entry))
+    elif isinstance(agents.get("list"), list):
+        for entry in cast("list[object]", agents["list"]):
+            identifier = object_of(entry).get("id")
+            if isinstance(identifier, str):
+                roster.setdefault(_agent_id(identifier), object_of(entry))
+    if not roster:
+        roster = {"main": {}}
+    marked = [name for name, entry in roster.items() if entry.get("default") is True]
+    owner: str | None = None
+    if len(roster) == 1:
+        owner = next(iter(roster))
+    elif agents.get("ownership") != "explicit":
+        owner = marked[0] if marked else None
+    base = _path(object_of(agents.get("defaults")).get("workspace"), env)
+    result = {}
+    for name, entry in roster.items():
+        own = _path(entry.get("workspace"), env)
+        if own is None and name == owner:
+            named = env.get("OPENCLAW_WORKSPACE_DIR")
+            own = base or (os.path.abspath(named) if named else os.path.join(state, "workspace"))
+        elif own is None:
+            own = os.path.join(base, name) if base else os.path.join(state, f"workspace-{name}")
+        result[name] = own
+    return result
+
+
+def _agent_id(value: str) -> str:
+    """An agent id as OpenClaw stores it (FACTS 1.1)."""
+    lowered = value.strip().lower()
+    if _AGENT_ID.fullmatch(lowered):
+        return lowered
+    return re.sub(r"[^a-z0-9_-]+", "-", lowered).strip("-")[:64] or "main"
+
+
+def _path(value: object, env: Mapping[str, str]) -> str | None:
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return _absolute(_substituted(value, env).strip().replace("\0", ""), env)
+
+
+def _absolute(value: str, env: Mapping[str, str]) -> str:
+    """A configured path: ``~`` is the home directory, a relative one starts where we are."""
+    if value == "~" or value.startswith(("~/", "~\\")):
+        home = env.get("OPENCLAW_HOME") or env.get("HOME") or os.path.expanduser("~")
+        value = home + value[1:].replace("\\", "/")
+    path = os.path.abspath(value)
+    return path[1:] if path.startswith("//") else path  # POSIX keeps two leading slashes, Node does not
+
+
+def _substituted(value: str, env: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda m: env.get(m[1], m[0]), value)
+
+
+def _listing(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []

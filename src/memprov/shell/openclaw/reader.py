@@ -1,0 +1,176 @@
+"""The snapshot: what an agent's databases and its workspace hold, as one value.
+
+Each database is read in one transaction of its own. Session metadata comes from the database that ``session.store``
+addresses; origins, tombstones and the index always from the agent's own (FACTS 1.7).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+
+from attrs import evolve, frozen
+
+from memprov.core.records import StoreIdentity
+from memprov.core.selection import Selection
+from memprov.core.snapshot import MemorySnapshot
+from memprov.errors import StoreNotFoundError
+from memprov.shell.openclaw.config import Config, Place, SessionStore
+from memprov.shell.openclaw.curated import search_transcripts
+from memprov.shell.openclaw.database import Access, Database, Reader
+from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
+from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
+from memprov.shell.openclaw.sessions import SessionList, read_sessions
+from memprov.shell.openclaw.state import read_state
+from memprov.shell.openclaw.transcripts import Roots
+from memprov.shell.openclaw.values import text
+from memprov.shell.workspace import scan
+
+__all__ = ["Layout", "read_catalogue", "read_snapshot"]
+
+
+@frozen
+class Layout:
+    """Where everything of one agent is."""
+
+    config: Config
+    place: Place
+    sessions: SessionStore
+
+    @property
+    def agent_id(self) -> str:
+        """Whose store this is."""
+        return self.place.agent_id
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """The agent and the real roots."""
+        return StoreIdentity("openclaw", self.agent_id, os.path.realpath(self.config.state_dir), self.place.workspace)
+
+
+def read_catalogue(layout: Layout, access: Access) -> SessionList:
+    """The sessions that the agent's session store knows."""
+    database, owner = session_database(layout, access)
+    return access.read(database, lambda reader: read_sessions(reader, owner))
+
+
+def read_snapshot(
+    layout: Layout,
+    access: Access,
+    selection: Selection | None = None,
+    clock: Callable[[], float] = time.time,
+) -> MemorySnapshot:
+    """Everything that a purge reads; with a selection, the transcripts of its sessions too."""
+    place, config = layout.place, layout.config
+    sessions = read_catalogue(layout, access)
+    agent = layout.agent_id
+    internal = frozenset(session_id for owner, session_id in sessions.internal if owner == agent)
+    snapshot = access.read(
+        config.agent_database(agent),
+        lambda reader: MemorySnapshot(
+            store=layout.identity,
+            origins=read_origins(reader, agent),
+            tombstones=read_tombstones(reader, agent),
+            chunks=read_chunks(reader),
+            sources=read_sources(reader),
+            cache_rows=count_cache(reader),
+            revision=read_revision(reader),
+            internal_sessions=internal,
+        ),
+    )
+    state = access.read(config.shared_database, lambda reader: read_state(reader, place.keys, int(clock() * 1000)))
+    files = scan(place.workspace)
+    snapshot = evolve(
+        snapshot,
+        files=files.files,
+        corpus=files.corpus,
+        stale_copies=files.stale_copies,
+        unscanned=files.unscanned,
+        sibling_keys=_sibling_keys(layout, access),
+        recall=state.recall,
+        signals=state.signals,
+        checkpoints=state.checkpoints,
+        seen_scopes=state.seen_scopes,
+        rewinds=state.rewinds,
+        events=state.events,
+        preimages=state.preimages,
+        ledger_writes=state.ledger,
+    )
+    if selection is None or not selection.session_ids:
+        return snapshot
+    database, _ = session_database(layout, access)
+    found = search_transcripts(
+        access,
+        database,
+        sessions,
+        agent_id=agent,
+        selected=frozenset(selection.session_ids),
+        directories=layout.sessions.archive_directories,
+        roots=Roots(place.spellings),
+        indexed=snapshot.chunks.paths,
+    )
+    return evolve(
+        snapshot,
+        transcript_writes=found.writes,
+        internal_sessions=internal | found.internal,
+        unscanned=(*snapshot.unscanned, *found.unread),
+    )
+
+
+def session_database(layout: Layout, access: Access) -> tuple[Database, str]:
+    """The database behind ``session.store``, and the agent of its sessions whose key names none (FACTS-EXTRA a)."""
+    store, agent = layout.sessions, layout.agent_id
+    own = layout.config.agent_database(agent)
+    database = evolve(own, path=store.database)
+    if os.path.realpath(store.database) == os.path.realpath(own.path):
+        return own, agent
+    database = evolve(database, title="the session database")
+    if store.owner is not None:
+        return database, store.owner
+    if store.shared:
+        return database, _owner(database, layout, access) or "main"
+    if (_owner(database, layout, access) or "main") == agent:
+        return database, agent
+    stem = store.database.removesuffix(".sqlite")
+    number = 1
+    while True:
+        path = f"{stem}.{agent}.sqlite" if number == 1 else f"{stem}.{agent}.{number}.sqlite"
+        candidate = evolve(database, path=path)
+        if not os.path.isfile(path):
+            raise StoreNotFoundError(f"there is no session database of agent {agent} for {store.database}")
+        if (_owner(candidate, layout, access) or agent) == agent:
+            return candidate, agent
+        number += 1
+
+
+def _owner(database: Database, layout: Layout, access: Access) -> str | None:
+    """Whose a database is: by the registry, else by what the file says of itself."""
+    real = os.path.realpath(database.path)
+
+    def registered(reader: Reader) -> set[str]:
+        rows = reader.rows("agent_databases", "agent_id path")
+        state = layout.config.state_dir
+        return {text(name) for name, path in rows if os.path.realpath(os.path.join(state, text(path))) == real}
+
+    owners = access.read(layout.config.shared_database, registered)
+    if len(owners) == 1:
+        return owners.pop()
+    if not os.path.isfile(real):
+        return None
+    return access.read(
+        database,
+        lambda reader: next((text(row[0]) or None for row in reader.rows("schema_meta", "agent_id meta_key")), None),
+    )
+
+
+def _sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
+    """The entries with an origin in the ledger of another agent of the same workspace (D17)."""
+    keys: set[str] = set()
+    for sibling in layout.place.siblings:
+        for holder in (sibling, layout.agent_id):  # its own ledger, and rows of it in ours
+            database = layout.config.agent_database(holder)
+            if os.path.isfile(database.path):
+                keys |= access.read(database, partial(entry_keys_of, agent_id=sibling))
+    return frozenset(keys)

@@ -1,0 +1,199 @@
+"""What memory-core keeps of a workspace in the shared database: rows of ``plugin_state_entries``.
+
+A row belongs to a workspace by the digest in front of its key *and* the same digest inside its value (FACTS 0.1). So the
+rows of another workspace are never looked into, and what is broken there is not our error, while a row of this
+workspace that is not JSON is damage and not absence (case-H9). Which digest a namespace uses differs: the lexical path
+for memory-core's wrapped rows, the real path for curated writes, the first 24 digits of that for host events. All
+spellings that are known of the workspace are asked for in every namespace (D12).
+
+OpenClaw treats a row past its ``expires_at`` as gone, and so does this module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from attrs import field, frozen
+
+from memprov.core.records import CuratedWrite, HostEvent, Preimage, RecallEntry, RewindBatch
+from memprov.core.text import json_text
+from memprov.errors import CorruptStoreError
+from memprov.shell.openclaw.database import Reader
+from memprov.shell.openclaw.values import Json, Value, integer, json_value, member, nonblank, object_of, text
+
+__all__ = ["CHECKPOINTS", "EVENTS", "LOCKS", "META", "OWNER", "PREIMAGES", "RECALL", "REWINDS", "SEEN", "SIGNALS", "TABLE"]
+__all__ += ["StateRow", "StateRows", "event_rows", "candidates_of", "read_state", "scope_of", "wrapped_rows"]
+
+OWNER = "memory-core"
+RECALL = "short-term-recall"
+SIGNALS = "short-term-phase-signals"
+META = "short-term-meta"
+LOCKS = "short-term-locks"
+CHECKPOINTS = "dreaming-session-ingestion-files"
+SEEN = "dreaming-session-ingestion-seen"
+REWINDS = "session-backfill-rewind"
+PREIMAGES = "dreaming-memory-backups"
+EVENTS = "memory-host.events"
+_LEDGER_OWNER = "core:memory-artifact-provenance"
+_LEDGER = "workspace-files"
+
+TABLE = "plugin_state_entries"
+_HASH = re.compile(r"[0-9a-f]{64}")
+_CHUNK = re.compile(r":[0-9]+\Z")
+_EVENT_PREFIX = 24
+_SAFE_INTEGER = 2**53 - 1
+
+
+@frozen
+class StateRow:
+    """One wrapped row: the key it is filed under, its logical key, its payload, and the object around that."""
+
+    entry_key: str
+    key: str
+    payload: object = field(repr=False)
+    envelope: Json = field(repr=False)
+
+    @property
+    def value(self) -> Json:
+        """The payload, where that is an object."""
+        return object_of(self.payload)
+
+
+@frozen
+class StateRows:
+    """The state of a workspace as a snapshot has it, each list in the order of its keys."""
+
+    recall: tuple[RecallEntry, ...] = ()
+    signals: tuple[str, ...] = ()
+    checkpoints: tuple[str, ...] = ()
+    seen_scopes: tuple[str, ...] = ()
+    rewinds: tuple[RewindBatch, ...] = ()
+    events: tuple[HostEvent, ...] = ()
+    preimages: tuple[Preimage, ...] = ()
+    ledger: tuple[CuratedWrite, ...] = ()
+
+
+def read_state(reader: Reader, keys: Iterable[str], now_ms: int) -> StateRows:
+    """The rows of the workspace that is filed under these digests."""
+    keys = tuple(sorted(keys))
+
+    def rows(namespace: str) -> list[StateRow]:
+        return sorted(wrapped_rows(reader, namespace, keys, now_ms), key=lambda row: (row.key, row.entry_key))
+
+    return StateRows(
+        recall=tuple(_recall(row) for row in rows(RECALL)),
+        signals=tuple(dict.fromkeys(row.key for row in rows(SIGNALS))),
+        checkpoints=tuple(dict.fromkeys(row.key for row in rows(CHECKPOINTS))),
+        seen_scopes=tuple(sorted({scope_of(row) for row in rows(SEEN)})),
+        rewinds=tuple(dict.fromkeys(batch for row in rows(REWINDS) if (batch := _batch(row)))),
+        events=tuple(HostEvent(key, payload) for key, payload in event_rows(reader, keys, now_ms)),
+        preimages=tuple(dict.fromkeys(p for row in rows(PREIMAGES) if (p := _preimage(row)))),
+        ledger=tuple(_ledger(reader, keys, now_ms)),
+    )
+
+
+def wrapped_rows(reader: Reader, namespace: str, keys: Iterable[str], now_ms: int) -> Iterator[StateRow]:
+    """memory-core's rows in a namespace."""
+    for key in keys:
+        for entry_key, value in _rows(reader, OWNER, namespace, f"{key}:", f"{key};", now_ms):
+            envelope = object_of(_parsed(reader, namespace, entry_key, value))
+            logical = envelope.get("key")
+            if envelope.get("workspaceKey") == key and isinstance(logical, str):
+                yield StateRow(entry_key, logical, envelope.get("value"), envelope)
+
+
+def event_rows(reader: Reader, keys: Iterable[str], now_ms: int) -> list[tuple[str, str]]:
+    """The host's memory events, as (row key, JSON text), oldest first within a spelling."""
+    found = {}
+    for prefix in sorted({key[:_EVENT_PREFIX] for key in keys}):
+        for entry_key, value in _rows(reader, OWNER, EVENTS, f"{prefix}:event:", f"{prefix}:event;", now_ms):
+            row = object_of(_parsed(reader, EVENTS, entry_key, value))
+            if isinstance(row.get("event"), dict):
+                found[entry_key] = value
+    return sorted(found.items())
+
+
+def candidates_of(payload: Json) -> tuple[str, ...] | None:
+    """A rewind batch's candidates as JSON texts; ``None`` for a row that is no batch (the baseline marker)."""
+    candidates = payload.get("candidates")
+    return tuple(map(json_text, candidates)) if isinstance(candidates, list) else None
+
+
+def scope_of(row: StateRow) -> str:
+    """The dedupe scope that a row of seen hashes is a chunk of."""
+    return member(row.value, "scope") or _CHUNK.sub("", row.key)
+
+
+def _rows(reader: Reader, owner: str, namespace: str, first: str, after: str, now_ms: int) -> Iterator[tuple[str, str]]:
+    lives = "AND (expires_at IS NULL OR expires_at > ?)" if "expires_at" in reader.columns(TABLE) else ""
+    bindings: tuple[Value, ...] = (owner, namespace, first, after, *((now_ms,) if lives else ()))
+    rows = reader.rows(
+        TABLE,
+        "entry_key value_json plugin_id namespace",
+        where=f"WHERE plugin_id = ? AND namespace = ? AND entry_key >= ? AND entry_key < ? {lives} ORDER BY entry_key",
+        bindings=bindings,
+    )
+    for entry_key, value, *_ in rows:
+        yield text(entry_key), text(value)
+
+
+def _parsed(reader: Reader, namespace: str, entry_key: str, value: str) -> object:
+    try:
+        return json_value(value)
+    except ValueError as error:
+        raise CorruptStoreError(f"{reader.database.name}: the row {entry_key} of {namespace} is not JSON") from error
+
+
+def _recall(row: StateRow) -> RecallEntry:
+    value = row.value
+    return RecallEntry(
+        key=member(value, "key") or row.key,
+        path=member(value, "path"),
+        snippet=member(value, "snippet"),
+        start_line=integer(value.get("startLine")),
+        end_line=integer(value.get("endLine")),
+        row_key=row.key,
+    )
+
+
+def _batch(row: StateRow) -> RewindBatch | None:
+    candidates = candidates_of(row.value)
+    return None if candidates is None else RewindBatch(row.key, candidates)
+
+
+def _preimage(row: StateRow) -> Preimage | None:
+    content = row.value.get("content")
+    return Preimage(row.key, content) if isinstance(content, str) else None
+
+
+def _ledger(reader: Reader, keys: Iterable[str], now_ms: int) -> Iterator[CuratedWrite]:
+    """The observer's record of writes to memory files; what is not in its form is ignored (FACTS 8.1)."""
+    found: dict[CuratedWrite, None] = {}
+    for key in keys:
+        for entry_key, value in _rows(reader, _LEDGER_OWNER, _LEDGER, f"{key}:", f"{key};", now_ms):
+            record = object_of(_parsed(reader, _LEDGER, entry_key, value))
+            if _is_observation(record, key):
+                write = CuratedWrite(
+                    path=member(record, "relativePath"),
+                    observed_at_ms=integer(record["observedAt"]),
+                    session_id=nonblank(record.get("sessionId")),
+                    session_key=nonblank(record.get("sessionKey")),
+                )
+                found[write] = None
+    return iter(sorted(found, key=lambda write: (write.path, write.observed_at_ms)))
+
+
+def _is_observation(record: Json, key: str) -> bool:
+    observed = record.get("observedAt")
+    return (
+        record.get("version") == 1
+        and record.get("workspaceKey") == key
+        and bool(member(record, "relativePath"))
+        and _HASH.fullmatch(member(record, "fileHash")) is not None
+        and record.get("originClass") in ("agent", "untrusted")
+        and isinstance(observed, int | float)
+        and observed == int(observed)
+        and abs(observed) <= _SAFE_INTEGER
+        and bool(member(record, "reservationId"))
+    )

@@ -1,0 +1,69 @@
+"""What a cell or a JSON member holds, without trusting that it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import NoReturn, cast
+
+__all__ = ["Json", "Row", "Value", "integer", "json_value", "member", "milliseconds", "nonblank", "object_of", "text"]
+
+#: What SQLite stores; apsw names this type in its stubs only.
+Value = None | int | float | bytes | str
+Row = tuple[Value, ...]
+Json = Mapping[str, object]
+
+
+def text(value: Value) -> str:
+    """A text cell, whatever type the table gave it; NULL is empty."""
+    if isinstance(value, str):
+        return value
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else "" if value is None else str(value)
+
+
+def integer(value: object, default: int = 0) -> int:
+    """A number as a whole number."""
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def json_value(source: str) -> object:
+    """JSON as its writer's language reads it: no ``NaN``, no ``Infinity``. Raises ``ValueError``."""
+    try:
+        return cast("object", json.loads(source, parse_constant=_refuse))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def object_of(value: object) -> Json:
+    """A JSON object, or an empty one in place of anything else."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def member(value: Json, name: str) -> str:
+    """A text member, or an empty string."""
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def nonblank(value: object) -> str | None:
+    """A text without the blanks around it, if anything is left."""
+    return (value.strip() or None) if isinstance(value, str) else None
+
+
+def milliseconds(value: object) -> int:
+    """A time stamp as a message has it: a number of seconds or milliseconds, or an ISO text; else 0 (FACTS 2.5)."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return 0
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1000)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 2**53:
+        return 0
+    return int(value * 1000) if value < 1e11 else int(value)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")

@@ -1,0 +1,59 @@
+"""What a store is to memprov: a few methods, implemented by the embedded store and by the OpenClaw store.
+
+A store takes snapshots and applies effects; it decides nothing. Reading leaves no trace (I3): only what ``exclusive``
+hands out can write.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from memprov.core.effects import Effect
+from memprov.core.lineage import Basis
+from memprov.core.records import SessionRecord, StoreIdentity
+from memprov.core.selection import Selection
+from memprov.core.snapshot import MemorySnapshot
+
+__all__ = ["Store", "Writer"]
+
+
+class Writer(Protocol):
+    """A store whose workspace lock is held."""
+
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
+        """As ``Store.snapshot``, under the lock."""
+
+    def admit(self, effects: tuple[Effect, ...]) -> None:
+        """Refuse, before any write, what could not be carried out: a vector table that cannot be opened, say.
+
+        Raises ``RefusedError``.
+        """
+
+    def apply(self, effect: Effect, basis: Basis) -> bool:
+        """Carry out one effect, durably, before returning. Doing it again changes nothing.
+
+        ``RecordTombstones`` and ``PurgeIndex`` compare ``basis`` with the ledger inside their own transaction; when it
+        differs, nothing is written and the answer is ``False``. Every other answer is ``True``. Raises ``PartialError``
+        (``ConflictError`` for a file that is no longer the planned one) and leaves the old state whole.
+        """
+
+
+class Store(Protocol):
+    """A place where memories are kept, opened for one agent and one workspace."""
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """The agent and the real roots."""
+
+    def catalogue(self) -> tuple[SessionRecord, ...]:
+        """Every session that the agent's session store knows, archives included, with its metadata."""
+
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
+        """Read the memory of this agent and workspace, changing no byte (I3).
+
+        With a selection, the transcripts of the selected sessions are read too, for their curated writes.
+        """
+
+    def exclusive(self, *, break_lock: bool = False) -> AbstractContextManager[Writer]:
+        """Hold the workspace lock (D12, D19). Raises ``LockHeldError``."""

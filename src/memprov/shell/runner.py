@@ -1,0 +1,224 @@
+"""Take the lock, snapshot, plan, apply, re-plan, resume: the same few lines for every store.
+
+The runner decides nothing about memory. It keeps three promises of DESIGN 4: a preview reads without a trace, nothing
+is destroyed before the exclusion is durable, and selected entry keys only grow while the store moves under the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from functools import partial
+
+from attrs import evolve
+
+from memprov.core.effects import (
+    CutFile,
+    CutPreimages,
+    DropCheckpoints,
+    DropOrigins,
+    DropRecall,
+    DropSeenScopes,
+    DropSignals,
+    Effect,
+    PurgeIndex,
+    RecordTombstones,
+    RemoveFile,
+    TrimEvents,
+    TrimRewinds,
+)
+from memprov.core.plan import Level, PurgePlan, plan_atoms
+from memprov.core.purge import Mapper, plan_purge
+from memprov.core.report import Report
+from memprov.core.selection import Selection, Selectors, select_sessions
+from memprov.errors import MemprovError, PartialError, StalePlanError, StaleStateError
+from memprov.shell.port import Store, Writer
+
+__all__ = ["MAX_ATTEMPTS", "Progress", "apply_plan", "forget", "preview"]
+
+#: How often a plan is made anew when lineage changes under it, before giving up (DESIGN 4.1).
+MAX_ATTEMPTS = 8
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
+_SHOWN = 5
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Say nothing."""
+
+
+def preview(
+    store: Store, selectors: Selectors, *, level: Level | str = Level.LOGICAL, executor: Executor | None = None
+) -> PurgePlan:
+    """What ``forget`` would do now, as a plan that can be read, saved and compared. Changes no byte (I3).
+
+    ``executor`` maps corpus and memory files in parallel; the plan is the same (I14). Raises ``SelectorError`` before
+    anything is read, and ``RefusedError`` for a store that cannot be read.
+    """
+    selectors.require()
+    selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
+    return plan_purge(store.snapshot(selection), selection, level=level, mapper=_mapper(executor))
+
+
+def forget(
+    store: Store,
+    selectors: Selectors,
+    *,
+    level: Level | str = Level.LOGICAL,
+    executor: Executor | None = None,
+    break_lock: bool = False,
+    progress: Progress = _silent,
+) -> Report:
+    """Forget the selected sessions: remove what they produced and keep it out from now on.
+
+    Returns the report, equal to the preview's but for ``dry_run``. Safe to run again at any time, also after a crash at
+    any point (I5). ``break_lock`` takes over a lock whose owner cannot be judged from here, never a live one (D19).
+    Raises ``SelectorError`` before anything is read, ``RefusedError`` when nothing was changed, ``PartialError`` when
+    something was; the message names what remains.
+    """
+    selectors.require()
+    if not select_sessions(store.catalogue(), selectors, store.identity.agent_id).session_ids:
+        # Nothing is selected, so nothing is written, not even a lock.
+        return evolve(preview(store, selectors, level=level, executor=executor).report, dry_run=False)
+    with store.exclusive(break_lock=break_lock) as writer:
+        selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
+
+        def plan(keys: Iterable[str]) -> PurgePlan:
+            snapshot = writer.snapshot(selection)
+            return plan_purge(snapshot, selection, level=level, entry_keys=keys, mapper=_mapper(executor))
+
+        return _carry_out(writer, plan, progress)
+
+
+def apply_plan(
+    store: Store,
+    plan: PurgePlan,
+    *,
+    executor: Executor | None = None,
+    break_lock: bool = False,
+    progress: Progress = _silent,
+) -> Report:
+    """Forget as a saved plan says, provided that it still describes what would be done (DESIGN 4.2).
+
+    The saved effects are compared and never executed: the purge is planned again under the lock. It goes ahead when the
+    plans are equal or, after an interruption, when what is left to do is part of the saved plan. Otherwise raises
+    ``StalePlanError``, which says what differs, and nothing is changed.
+    """
+    if plan.store != store.identity:
+        raise StalePlanError(
+            f"the plan was made for {_place(plan)} and this store is another; nothing was changed; make a new preview"
+        )
+    with store.exclusive(break_lock=break_lock) as writer:
+        selection = select_sessions(store.catalogue(), plan.selection.selectors, store.identity.agent_id)
+        if selection.session_ids != plan.selection.session_ids:
+            raise StalePlanError(_moved_selection(plan.selection, selection))
+
+        def replan(keys: Iterable[str]) -> PurgePlan:
+            snapshot = writer.snapshot(selection)
+            return plan_purge(snapshot, selection, level=plan.level, entry_keys=keys, mapper=_mapper(executor))
+
+        def checked(keys: Iterable[str]) -> PurgePlan:
+            fresh = replan(keys)
+            if added := plan_atoms(fresh) - plan_atoms(plan):
+                raise StalePlanError(_stale(added))
+            return fresh
+
+        return _carry_out(writer, checked, progress)
+
+
+def _carry_out(writer: Writer, make_plan: Callable[[Iterable[str]], PurgePlan], progress: Progress) -> Report:
+    """Plan and apply until a plan holds. Only the first two effects can find it moved, before anything is destroyed."""
+    keys: tuple[str, ...] = ()
+    for _ in range(MAX_ATTEMPTS):
+        plan = make_plan(keys)
+        keys = plan.basis.entry_keys
+        writer.admit(plan.effects)
+        if _apply_all(writer, plan, progress):
+            return evolve(plan.report, dry_run=False)
+    raise StaleStateError(
+        f"the origins of the selected sessions changed {MAX_ATTEMPTS} times while the purge was being planned; nothing "
+        "was removed and the sessions are recorded as forgotten; pause what writes memory and run the command again"
+    )
+
+
+def _apply_all(writer: Writer, plan: PurgePlan, progress: Progress) -> bool:
+    """Carry out every effect in order; ``False`` when the basis moved."""
+    total = len(plan.effects)
+    for number, effect in enumerate(plan.effects):
+        progress(_describe(effect), number, total)
+        try:
+            if not writer.apply(effect, plan.basis):
+                return False
+        except MemprovError as error:
+            if number == 0 and not isinstance(error, PartialError):
+                raise
+            raise _stopped(error, plan.effects, number) from error
+    progress("done", total, total)
+    return True
+
+
+def _stopped(error: MemprovError, effects: tuple[Effect, ...], number: int) -> PartialError:
+    remaining = tuple(_describe(effect) for effect in effects[number:])
+    kind = type(error) if isinstance(error, PartialError) else PartialError
+    return kind(
+        f"{error} ({number} of {len(effects)} effects were carried out; remaining: {_shortened(remaining)}). "
+        "Running the same command again is safe and finishes the purge",
+        remaining=remaining,
+    )
+
+
+def _describe(effect: Effect) -> str:
+    """One effect in words: what and where, and no memory text."""
+    match effect:
+        case CutFile() | RemoveFile():
+            return f"{_WORDS[type(effect)]} {effect.path}"
+        case RecordTombstones():
+            return f"record {len(effect.session_ids)} sessions as forgotten"
+        case _:
+            return _WORDS[type(effect)]
+
+
+_WORDS: dict[type[Effect], str] = {
+    CutFile: "rewrite",
+    RemoveFile: "remove",
+    PurgeIndex: "index rows and embedding cache",
+    DropSignals: "ranking signals",
+    TrimEvents: "host events",
+    TrimRewinds: "rewind rows",
+    DropRecall: "recall rows",
+    DropCheckpoints: "ingestion checkpoints",
+    DropSeenScopes: "seen hashes",
+    CutPreimages: "preimages",
+    DropOrigins: "origin rows",
+}
+
+
+def _shortened(parts: Iterable[str]) -> str:
+    listed = list(parts)
+    return ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
+
+
+def _place(plan: PurgePlan) -> str:
+    store = plan.store
+    return f"agent {store.agent_id!r} of {store.state_root} with workspace {store.workspace_root}"
+
+
+def _moved_selection(saved: Selection, now: Selection) -> str:
+    added = sorted(set(now.session_ids) - set(saved.session_ids))
+    lost = sorted(set(saved.session_ids) - set(now.session_ids))
+    parts = [f"new: {_shortened(added)}"] * bool(added) + [f"gone: {_shortened(lost)}"] * bool(lost)
+    return f"the selectors now resolve to other sessions ({'; '.join(parts)}); nothing was changed; make a new preview"
+
+
+def _stale(added: frozenset[tuple[str, ...]]) -> str:
+    shown = _shortened(" ".join(atom[:3]) for atom in sorted(added))
+    return (
+        f"the purge would do {len(added)} things that the plan does not hold ({shown}); "
+        "nothing was changed; make a new preview"
+    )
+
+
+def _mapper(executor: Executor | None) -> Mapper:
+    return map if executor is None else partial(executor.map, chunksize=8)

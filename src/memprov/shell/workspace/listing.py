@@ -1,0 +1,205 @@
+"""Where a workspace's memory lies: every place that D7 and D18 name, listed and told apart without opening a file.
+
+No link is followed. A link at a place that would have been scanned, and a folder of repair copies, is noted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+
+from attrs import Factory, define, frozen
+
+from memprov.core.records import strings
+from memprov.errors import CorruptStoreError, InputError, RefusedError
+from memprov.shell.workspace.copies import parse_copy_name
+from memprov.shell.workspace.tree import Parts, Tree, parts_of, shown
+
+__all__ = ["Listing", "MovedError", "list_places", "places_inside", "refusal"]
+
+_FIRST = ("MEMORY.md", "memory.md", "USER.md")
+_LAST = ("DREAMS.md", "dreams.md")
+_USERS = ("users",)
+_MEMORY = ("memory",)
+_CORPUS = ("memory", ".dreams", "session-corpus")
+_CORPUS_ENDINGS = (".txt", ".md")
+_REPAIR = ".openclaw-repair"
+_DAMAGE = frozenset({errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)})
+
+
+class MovedError(Exception):
+    """What was listed is no longer there, or is something else."""
+
+
+def places_inside(root: str | os.PathLike[str], extra_paths: Iterable[str]) -> tuple[Parts, ...]:
+    """Extra paths as components below the root: given relative to it, or absolute in any spelling of it."""
+    result = []
+    for path in strings(extra_paths):
+        if not path or "\0" in path:
+            raise InputError(f"{path!r} is no path")
+        spellings = [path]
+        if os.path.isabs(path):
+            named, real = os.path.abspath(root), os.path.realpath(root)
+            pairs = ((path, named), (path, real), (os.path.realpath(path), real))
+            spellings = [os.path.relpath(absolute, base) for absolute, base in pairs]
+        normal = [os.path.normpath(spelling) for spelling in spellings]
+        inside = [spelling for spelling in normal if spelling.split("/")[0] != ".."]
+        if not inside:
+            raise InputError(f"the path {shown(path)} is outside the workspace {shown(os.fspath(root))}")
+        result.append(() if inside[0] == "." else parts_of(inside[0]))
+    return tuple(result)
+
+
+class _Kind(Enum):
+    FILE = auto()
+    DIRECTORY = auto()
+    LINK = auto()
+    LINK_TO_DIRECTORY = auto()
+    OTHER = auto()
+
+
+@define
+class Listing:
+    """Paths by what they are, each once and in scan order, and every directory that was looked into."""
+
+    memory: dict[str, None] = Factory(dict)
+    corpus: dict[str, None] = Factory(dict)
+    copies: dict[str, None] = Factory(dict)
+    directories: dict[Parts, None] = Factory(dict)
+    notes: set[str] = Factory(set)
+
+
+def list_places(tree: Tree, extra: tuple[Parts, ...]) -> Listing:
+    """Everything that D7 and D18 name, in the order of D7."""
+    lister = _Lister(tree, Listing())
+    memory = lister.listing.memory
+    top = lister.flat((), _FIRST + _LAST)
+    memory |= dict.fromkeys(name for name in _FIRST if name in top)
+    for user in lister.subdirectories(_USERS):
+        memory |= dict.fromkeys(_path(_USERS, user, name) for name in lister.flat((*_USERS, user), ("USER.md",)))
+    lister.deep(_MEMORY)
+    memory |= dict.fromkeys(name for name in _LAST if name in top)
+    for parts in extra:
+        lister.extra(parts)
+    return lister.listing
+
+
+@frozen
+class _Lister:
+    tree: Tree
+    listing: Listing
+
+    def flat(self, parts: Parts, names: tuple[str, ...]) -> list[str]:
+        """Which of ``names`` are files in this directory. Copies of them that lie beside it are listed."""
+
+        def choose(present: list[str]) -> Iterable[str]:
+            return dict.fromkeys((*names, *(name for name in present if _is_copy(name, names.__contains__))))
+
+        found = []
+        for name, kind in self._entries(parts, choose):
+            if kind in {_Kind.LINK, _Kind.LINK_TO_DIRECTORY}:
+                self._note_link(_path(parts, name))
+            elif kind is _Kind.FILE and name in names:
+                found.append(name)
+            elif kind is _Kind.FILE:
+                self.listing.copies[_path(parts, name)] = None
+        return found
+
+    def subdirectories(self, parts: Parts) -> list[str]:
+        """The directories in this directory, by code point."""
+        entries = self._entries(parts)
+        for name, kind in entries:
+            if kind is _Kind.LINK_TO_DIRECTORY:
+                self._note_link(_path(parts, name))
+        return [name for name, kind in entries if kind is _Kind.DIRECTORY]
+
+    def deep(self, top: Parts) -> None:
+        """The Markdown files below this directory, in hidden folders too; corpus files and copies apart."""
+        found: dict[str, list[str]] = {"memory": [], "corpus": [], "copies": []}
+        pending = [top]
+        while pending:
+            parts = pending.pop()
+            for name, kind in self._entries(parts, listed=parts != top):
+                path, role = _path(parts, name), _role(parts, name)
+                if kind is _Kind.DIRECTORY and name == _REPAIR:
+                    self.listing.notes.add(f"{shown(path)} holds copies of a repair; it was not scanned.")
+                elif kind is _Kind.DIRECTORY:
+                    pending.append((*parts, name))
+                elif kind is _Kind.LINK_TO_DIRECTORY or (kind is _Kind.LINK and role):
+                    self._note_link(path)
+                elif kind is _Kind.FILE and role:
+                    found[role].append(path)
+        self.listing.memory |= dict.fromkeys(sorted(found["memory"]))
+        self.listing.corpus |= dict.fromkeys(sorted(found["corpus"]))
+        self.listing.copies |= dict.fromkeys(found["copies"])
+
+    def extra(self, parts: Parts) -> None:
+        """A place that the caller named: a file of any name, or a folder."""
+        if not parts or _Kind.DIRECTORY in dict(self._entries(parts[:-1], lambda _: parts[-1:])).values():
+            self.deep(parts)
+        elif self.flat(parts[:-1], parts[-1:]) and _path(parts) not in self.listing.corpus:
+            self.listing.memory[_path(parts)] = None
+
+    def _entries(
+        self, parts: Parts, choose: Callable[[list[str]], Iterable[str]] = list, *, listed: bool = False
+    ) -> list[tuple[str, _Kind]]:
+        """The chosen names in this directory, and what they are. None where there is no such directory."""
+        try:
+            with self.tree.directory(parts) as directory:
+                present = self.tree.names(directory)
+                kinds = [(name, self._kind(directory, name, present)) for name in choose(present)]
+        except (FileNotFoundError, NotADirectoryError):
+            if listed:
+                raise MovedError from None
+            return []
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                self._note_link(error.filename or _path(parts))
+                return []
+            raise refusal(_path(parts), error) from error
+        self.listing.directories[parts] = None
+        return [(name, kind) for name, kind in kinds if kind is not None]
+
+    def _kind(self, directory: int, name: str, present: list[str]) -> _Kind | None:
+        try:
+            mode = self.tree.info(directory, name).st_mode
+        except FileNotFoundError:
+            if name in present and not name.endswith(".tmp"):  # a temporary file may come and go
+                raise MovedError from None
+            return None
+        if stat.S_ISLNK(mode):
+            return _Kind.LINK_TO_DIRECTORY if self.tree.leads_to_directory(directory, name) else _Kind.LINK
+        if stat.S_ISDIR(mode):
+            return _Kind.DIRECTORY
+        return _Kind.FILE if stat.S_ISREG(mode) else _Kind.OTHER
+
+    def _note_link(self, path: str) -> None:
+        self.listing.notes.add(f"{shown(path)} is a symbolic link; it was not followed.")
+
+
+def _path(parts: Parts, *names: str) -> str:
+    return "/".join((*parts, *names)) or "."
+
+
+def _role(parts: Parts, name: str) -> str | None:
+    """What a file of this name is in this directory, below a folder of memory files."""
+    if parts == _CORPUS and name.lower().endswith(_CORPUS_ENDINGS):
+        return "corpus"
+    if parts != _CORPUS and name.endswith(".md"):
+        return "memory"
+    return "copies" if _is_copy(name, lambda file: _role(parts, file) in {"memory", "corpus"}) else None
+
+
+def _is_copy(name: str, is_scanned: Callable[[str], bool]) -> bool:
+    """Whether a temporary name is ours, or OpenClaw's for a file that is scanned (D18)."""
+    copy = parse_copy_name(name)
+    return copy is not None and (copy.file is None or is_scanned(copy.file))
+
+
+def refusal(path: str, error: OSError, verb: str = "read") -> RefusedError:
+    """The error for a place that must be read and cannot be: it is never taken for empty."""
+    kind = CorruptStoreError if error.errno in _DAMAGE else RefusedError
+    return kind(f"cannot {verb} {shown(path)}: {error.strerror or error}; nothing was changed")

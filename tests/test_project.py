@@ -1,0 +1,71 @@
+"""What the project says about itself is so: commands, dependencies, the tables that name the tests."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+NAMED_AFTER = re.compile(r"^\s*(?:async )?def test_([DI]\d+)_", re.MULTILINE)
+
+
+def read(name: str) -> str:
+    return (REPOSITORY / name).read_text("utf-8")
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of every table row of a page, heads and rules left out."""
+    lines = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def numbered(page: str, letter: str) -> list[str]:
+    return [cells[0] for cells in rows(page) if re.fullmatch(rf"{letter}\d+", cells[0])]
+
+
+def names_in_tests() -> Iterator[str]:
+    for path in sorted((REPOSITORY / "tests").rglob("test_*.py")):
+        yield from NAMED_AFTER.findall(path.read_text("utf-8"))
+
+
+def test_the_ci_runs_the_tests_as_the_readme_does() -> None:
+    in_readme = re.findall(r"bin/python -m pytest(.*)$", read("README.md"), re.MULTILINE)
+    in_ci = re.findall(r'bin/python" -m pytest(.*?)(?: 2>&1.*)?$', read(".ci/run"), re.MULTILINE)
+    assert in_readme == in_ci == [""]
+
+
+def test_the_ci_script_can_be_run() -> None:
+    assert (REPOSITORY / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    groups: dict[str, list[str]] = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(item for group in groups.values() for item in group)]
+    names = {re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in wanted} - {"memprov"}
+    reasons = {cells[0]: cells[1] for cells in rows(read("docs/dependencies.md")) if cells[0] != "package"}
+    assert reasons.keys() == names
+    assert all(reasons.values())
+
+
+@pytest.mark.parametrize(("page", "letter", "last"), [("deviations", "D", 22), ("invariants", "I", 15)])
+def test_each_number_has_one_row_that_names_its_tests(page: str, letter: str, last: int) -> None:
+    text = read(f"docs/{page}.md")
+    assert numbered(text, letter) == [f"{letter}{number}" for number in range(1, last + 1)]
+    cells = {row[0]: row[-1] for row in rows(text)}
+    assert all(cells[name] == f"`test_{name}_*`" for name in numbered(text, letter))
+
+
+def test_no_test_is_named_after_a_number_that_the_docs_lack() -> None:
+    known = {*numbered(read("docs/deviations.md"), "D"), *numbered(read("docs/invariants.md"), "I")}
+    assert set(names_in_tests()) <= known
+
+
+def test_every_page_is_in_the_contents() -> None:
+    index = read("docs/index.md")
+    pages = {path.stem for path in (REPOSITORY / "docs").glob("*.md")} - {"index"}
+    assert {page for page in pages if f"\n{page}\n" not in index} == set()
