@@ -24,9 +24,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.real_stores import Fingerprint, fingerprint, store_archives, stores_directory, unpack
 
-settings.register_profile(
-    "ci", max_examples=60, deadline=None, derandomize=True, database=None, print_blob=True
-)
+settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True, database=None, print_blob=True)
 settings.register_profile(
     "long",
     max_examples=2_000,

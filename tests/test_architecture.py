@@ -107,15 +107,13 @@ def impurities(source: str, module: str, *, is_package: bool = False) -> list[st
                 found.append(f"names {name}")
             case ast.Attribute(attr=name) if name in CLOCK_READERS:
                 found.append(f"reads the clock by .{name}")
-            case ast.Attribute(value=ast.Name(id=owner), attr=name) if (
-                owner in numpy and name in NUMPY_IMPURE
-            ):
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in numpy and name in NUMPY_IMPURE:
                 found.append(f"uses {owner}.{name}")
             case ast.ImportFrom(module=str(package), names=names) if package.split(".")[0] == "numpy":
                 found.extend(f"imports numpy {a.name}" for a in names if a.name in NUMPY_IMPURE)
-            case ast.Call(
-                func=ast.Attribute(attr="astimezone" | "fromtimestamp" as name), args=args, keywords=[]
-            ) if len(args) < (1 if name == "astimezone" else 2):
+            case ast.Call(func=ast.Attribute(attr="astimezone" | "fromtimestamp" as name), args=args, keywords=[]) if (
+                len(args) < (1 if name == "astimezone" else 2)
+            ):
                 found.append(f"uses the local time zone by .{name}")
             case _:
                 pass
@@ -133,11 +131,7 @@ def test_the_core_is_pure() -> None:
     rung = {
         module_name(path): found
         for path in modules
-        if (
-            found := impurities(
-                path.read_text("utf-8"), module_name(path), is_package=path.stem == "__init__"
-            )
-        )
+        if (found := impurities(path.read_text("utf-8"), module_name(path), is_package=path.stem == "__init__"))
     }
     assert not rung
 
@@ -183,7 +177,7 @@ def test_an_import_from_outside_rings(outside: str) -> None:
         ("from numpy import random", "memprov.core.m", False),
     ],
 )
-def test_a_reach_outside_rings(source: str, module: str, is_package: bool) -> None:  # noqa: FBT001
+def test_a_reach_outside_rings(source: str, module: str, is_package: bool) -> None:
     assert impurities(source, module, is_package=is_package)
 
 
@@ -208,7 +202,7 @@ def test_a_reach_outside_rings(source: str, module: str, is_package: bool) -> No
         ("from datetime import datetime, UTC\ndatetime.fromtimestamp(0, tz=UTC)", "memprov.core.m", False),
     ],
 )
-def test_what_is_pure_stays_silent(source: str, module: str, is_package: bool) -> None:  # noqa: FBT001
+def test_what_is_pure_stays_silent(source: str, module: str, is_package: bool) -> None:
     assert impurities(source, module, is_package=is_package) == []
 
 
@@ -228,9 +222,7 @@ def test_each_dependency_stays_in_its_part_of_the_house() -> None:
     rung = {
         module_name(path): found
         for path in modules_below(PACKAGE)
-        if (
-            found := misplaced(path.read_text("utf-8"), module_name(path), is_package=path.stem == "__init__")
-        )
+        if (found := misplaced(path.read_text("utf-8"), module_name(path), is_package=path.stem == "__init__"))
     }
     assert not rung
 
@@ -290,9 +282,7 @@ def lacks_head(source: str) -> list[str]:
 
 def test_every_module_has_a_docstring_and_all() -> None:
     modules = [path for path in modules_below(PACKAGE) if path.stem != "__main__"]
-    assert not {
-        module_name(path): lacks for path in modules if (lacks := lacks_head(path.read_text("utf-8")))
-    }
+    assert not {module_name(path): lacks for path in modules if (lacks := lacks_head(path.read_text("utf-8")))}
 
 
 def test_a_module_without_a_head_rings() -> None:

@@ -29,9 +29,7 @@ def test_archives_are_found_by_environment(tmp_path: Path, monkeypatch: pytest.M
     assert store_archives() == {"tiny": archive}
 
 
-def test_a_named_directory_without_archives_is_a_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_directory_without_archives_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPROV_STORES", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="no store archive"):
         store_archives()

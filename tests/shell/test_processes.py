@@ -74,6 +74,11 @@ def test_D19_token_is_equal_in_another_process_of_this_host() -> None:
     assert not same_namespace("0" * 16)
 
 
+def test_D19_a_kernel_without_time_namespaces_has_a_token_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_TIME_NAMESPACE", "/nonexistent/ns/time")
+    assert same_namespace(writer_token())
+
+
 @pytest.mark.parametrize("link", ["/proc/self/ns/pid", "/proc/self/ns/time"])
 def test_D19_token_differs_in_another_namespace(link: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here, real = writer_token(), os.readlink

@@ -509,6 +509,17 @@ def test_a_folder_moved_away_after_its_listing_is_found_again(tmp_path: Path) ->
     assert names(scan(tmp_path, calls=evolve(CALLS, listdir=listdir))) == ["memory/a/x.md"]
 
 
+def test_a_file_moved_away_right_after_its_listing_is_found_again(tmp_path: Path) -> None:
+    write(tmp_path, "memory/b.md")
+
+    def stat_of(name: bytes, **options: Any) -> os.stat_result:
+        if name == b"b.md":
+            (tmp_path / "memory" / "b.md").rename(tmp_path / "memory" / "a.md")
+        return CALLS.stat(name, **options)
+
+    assert names(scan(tmp_path, calls=evolve(CALLS, stat=stat_of))) == ["memory/a.md"]
+
+
 # --- left-over copies (D18, D19) ---
 
 
@@ -692,6 +703,19 @@ def test_settle_syncs_every_directory_that_is_scanned(tmp_path: Path) -> None:
         "users",
         "users/x",
     ]
+
+
+def test_settle_begins_again_when_a_folder_was_moved(tmp_path: Path) -> None:
+    write(tmp_path, "memory/a/x.md")
+    synced: list[int] = []
+
+    def sync(directory: int) -> None:
+        synced.append(os.fstat(directory).st_ino)
+        if (tmp_path / "memory" / "a").exists():
+            (tmp_path / "memory" / "a").rename(tmp_path / "memory" / "b")
+
+    settle(tmp_path, calls=evolve(CALLS, sync=sync))
+    assert (tmp_path / "memory" / "b").stat().st_ino in synced
 
 
 def test_settle_reports_a_failure_but_not_a_file_system_that_cannot(tmp_path: Path) -> None:

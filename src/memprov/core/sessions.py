@@ -90,10 +90,9 @@ def resolve_kinds(records: Iterable[SessionRecord]) -> tuple[SessionRecord, ...]
     settled = _inherit(nodes)
     result = []
     for record in records:
-        kinds = [record.kind, key_kind(record.session_key)]
+        kind = _stricter(record.kind, key_kind(record.session_key))
         if record.parent_key is not None:
-            kinds.append(settled[record.parent_key])
-        kind = max(kinds, key=_STRICTNESS.__getitem__)
+            kind = _stricter(kind, settled[record.parent_key])
         result.append(record if kind is record.kind else evolve(record, kind=kind))
     return tuple(result)
 
@@ -107,25 +106,24 @@ class _Node:
 
 
 def _ancestry(records: tuple[SessionRecord, ...]) -> dict[str, _Node]:
+    """Session key -> node, for every key that is somebody's parent: the only ones whose kind is inherited."""
+    named = {record.parent_key for record in records if record.parent_key is not None}
     archived: dict[str, _Node] = {}
     present: dict[str, _Node] = {}
     for record in records:
-        if (key := record.session_key) is None:
-            continue
-        nodes = archived if record.state is SessionState.ARCHIVED else present
-        known = nodes.get(key) or _Node(key_kind(key), frozenset())
-        parents = known.parents if record.parent_key is None else known.parents | {record.parent_key}
-        nodes[key] = _Node(_stricter(known.kind, record.kind), parents)
+        if (key := record.session_key) in named and key is not None:
+            nodes = archived if record.state is SessionState.ARCHIVED else present
+            known = nodes.get(key) or _Node(key_kind(key), frozenset())
+            parents = known.parents if record.parent_key is None else known.parents | {record.parent_key}
+            nodes[key] = _Node(_stricter(known.kind, record.kind), parents)
     nodes = archived | present
-    named = {record.parent_key for record in records if record.parent_key is not None}
-    named.update(*(node.parents for node in nodes.values()))
     missing = named.difference(nodes)
     nodes.update((key, _Node(_stricter(key_kind(key), SessionKind.UNKNOWN), frozenset())) for key in missing)
     return nodes
 
 
 def _stricter(a: SessionKind, b: SessionKind) -> SessionKind:
-    return max(a, b, key=_STRICTNESS.__getitem__)
+    return a if _STRICTNESS[a] >= _STRICTNESS[b] else b
 
 
 def _inherit(nodes: dict[str, _Node]) -> dict[str, SessionKind]:

@@ -21,7 +21,7 @@ from memprov.errors import CorruptStoreError, RefusedError, StoreNotFoundError
 from memprov.shell.openclaw.database import Database
 from memprov.shell.openclaw.values import Json, object_of
 
-__all__ = ["Config", "Place", "SessionStore", "read_config", "resolve_place", "workspace_key"]
+__all__ = ["Config", "Place", "SessionStore", "read_config", "resolve_place", "suffixed", "workspace_key"]
 
 #: The newest schemas of OpenClaw 2026.9.6 (``PRAGMA user_version``).
 AGENT_SCHEMA = 23
@@ -35,23 +35,28 @@ _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 class SessionStore:
     """What ``session.store`` addresses (FACTS-EXTRA a).
 
-    ``owner`` is the agent that the path itself names; ``suffixes`` is true for a file of the custom family, where
-    agents other than the file's owner have a suffixed file of their own; ``shared`` is one file for all agents.
+    ``owner`` is the agent that the path itself names. Without one the file is ``shared`` by all agents, or belongs to
+    one of them and every other agent has a file of its own beside it, with its name in the file's. ``fixed`` is a path
+    that all agents have in common: archives there that no record knows could be anybody's.
     """
 
     database: str
     archive_directories: tuple[str, ...]
     owner: str | None = None
     shared: bool = False
-    suffixes: bool = False
+    fixed: bool = False
 
 
 @frozen
 class Config:
-    """The part of ``openclaw.json`` that says where things are, with the paths made absolute."""
+    """The part of ``openclaw.json`` that says where things are, with the paths made absolute.
+
+    ``implied`` are the agents whose workspace is not configured, and hence a folder of the state directory.
+    """
 
     state_dir: str
     workspaces: Mapping[str, str]
+    implied: frozenset[str]
     session_store: str | None
     environ: Mapping[str, str] = field(factory=lambda: dict(os.environ), repr=False)
 
@@ -80,30 +85,32 @@ class Config:
         return self.workspaces.get(agent_id) or os.path.join(self.state_dir, f"workspace-{agent_id}")
 
     def sessions(self, agent_id: str, override: str | None = None) -> SessionStore:
-        """What the agent's session store addresses; ``override`` is read as ``session.store`` is."""
+        """What the agent's session store addresses; ``override`` is read as ``session.store`` is.
+
+        A path that leads nowhere, as in a state directory that was copied, is looked for below the state directory.
+        """
         value = override if override is not None else self.session_store
         default = os.path.join(self.state_dir, "agents", agent_id, "sessions")
         if not value:
             return SessionStore(self.agent_database(agent_id).path, (default,), owner=agent_id)
         selector = _absolute(value.replace("{agentId}", agent_id), self.environ)
-        directory, name = os.path.split(selector)
-        archives = tuple({os.path.realpath(d): d for d in (directory, default)}.values())
         parts = selector.split(os.sep)
-        if name == "sessions.json" and parts[-2:-1] == ["sessions"] and parts[-4:-3] == ["agents"]:
-            database = os.path.join(os.path.dirname(directory), "agent", "openclaw-agent.sqlite")
-            return SessionStore(database, archives, owner=parts[-3])
-        if name == "openclaw-agent.sqlite" and parts[-2:-1] == ["agent"] and parts[-4:-3] == ["agents"]:
-            return SessionStore(selector, archives, owner=parts[-3])
-        if name.endswith(".sqlite"):
-            return SessionStore(selector, archives, shared=True)
-        stem = "openclaw-agent" if name == "sessions.json" else os.path.splitext(name)[0]
-        return SessionStore(os.path.join(directory, stem + ".sqlite"), archives, suffixes=True)
+        places = [selector, *(os.path.join(self.state_dir, *parts[i:]) for i in range(2, len(parts)))]
+        stores = [_addressed(place, agent_id, default, fixed="{agentId}" not in value) for place in places]
+        there = (s for s in stores if os.path.isfile(s.database) or os.path.isfile(suffixed(s.database, agent_id)))
+        return next(there, stores[0])
+
+
+def suffixed(database: str, agent_id: str, number: int = 1) -> str:
+    """The session database of an agent beside one that belongs to another."""
+    return f"{database.removesuffix('.sqlite')}.{agent_id}{'' if number == 1 else f'.{number}'}.sqlite"
 
 
 @frozen
 class Place:
     """One agent's workspace: where its files are now (the real path), every spelling that its state rows may be filed
-    under, the configured one first, and the other agents that share it."""
+    under, the configured one first, and the other agents that share it.
+    """
 
     agent_id: str
     workspace: str
@@ -132,12 +139,11 @@ def read_config(state_dir: str | os.PathLike[str], environ: Mapping[str, str] | 
     except (OSError, UnicodeDecodeError) as error:
         raise RefusedError(f"{path} cannot be read: {error}") from error
     document = _parse(source, path)
-    for section in (document, object_of(document.get("agents")), object_of(document.get("session"))):
-        if "$include" in section:
-            raise RefusedError(f"{path} includes other files, which memprov does not follow")
+    if "$include" in document or any(map(_includes, (document.get("agents"), document.get("session")))):
+        raise RefusedError(f"{path} includes other files, which memprov does not follow")
     store = object_of(document.get("session")).get("store")
-    workspaces = _workspaces(object_of(document.get("agents")), state, env)
-    return Config(state, workspaces, _substituted(store, env) if isinstance(store, str) else None, env)
+    workspaces, implied = _workspaces(object_of(document.get("agents")), state, env)
+    return Config(state, workspaces, implied, _substituted(store, env) if isinstance(store, str) else None, env)
 
 
 def resolve_place(config: Config, agent_id: str, workspace: str | os.PathLike[str] | None) -> Place:
@@ -180,8 +186,30 @@ def _parse(source: str, path: str) -> Json:
     return document
 
 
-def _workspaces(agents: Json, state: str, env: Mapping[str, str]) -> dict[str, str]:
-    """Agent id -> workspace, for the agents that are configured (FACTS-EXTRA b)."""
+def _includes(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_includes, value))
+    return isinstance(value, dict) and ("$include" in value or any(map(_includes, value.values())))
+
+
+def _addressed(selector: str, agent_id: str, default: str, *, fixed: bool) -> SessionStore:
+    directory, name = os.path.split(selector)
+    archives = tuple({os.path.realpath(d): d for d in (directory, default)}.values())
+    parts = selector.split(os.sep)
+    fixed = fixed and parts[-4:-1] != ["agents", agent_id, "sessions"]
+    if name == "sessions.json" and parts[-2:-1] == ["sessions"] and parts[-4:-3] == ["agents"]:
+        database = os.path.join(os.path.dirname(directory), "agent", "openclaw-agent.sqlite")
+        return SessionStore(database, archives, owner=parts[-3], fixed=fixed)
+    if name == "openclaw-agent.sqlite" and parts[-2:-1] == ["agent"] and parts[-4:-3] == ["agents"]:
+        return SessionStore(selector, archives, owner=parts[-3], fixed=fixed)
+    if name.endswith(".sqlite"):
+        return SessionStore(selector, archives, shared=True, fixed=fixed)
+    stem = "openclaw-agent" if name == "sessions.json" else os.path.splitext(name)[0]
+    return SessionStore(os.path.join(directory, stem + ".sqlite"), archives, fixed=fixed)
+
+
+def _workspaces(agents: Json, state: str, env: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:
+    """Agent id -> workspace, for the agents that are configured, and whose is only implied (FACTS-EXTRA b)."""
     roster: dict[str, Json] = {}
     entries = agents.get("entries")
     if entries is not None:
@@ -201,16 +229,19 @@ def _workspaces(agents: Json, state: str, env: Mapping[str, str]) -> dict[str, s
     elif agents.get("ownership") != "explicit":
         owner = marked[0] if marked else None
     base = _path(object_of(agents.get("defaults")).get("workspace"), env)
-    result = {}
+    result, implied = {}, set()
     for name, entry in roster.items():
         own = _path(entry.get("workspace"), env)
         if own is None and name == owner:
             named = env.get("OPENCLAW_WORKSPACE_DIR")
-            own = base or (os.path.abspath(named) if named else os.path.join(state, "workspace"))
-        elif own is None:
-            own = os.path.join(base, name) if base else os.path.join(state, f"workspace-{name}")
+            own = base or (os.path.abspath(named) if named else None)
+        elif own is None and base:
+            own = os.path.join(base, name)
+        if own is None:
+            implied.add(name)
+            own = os.path.join(state, "workspace" if name == owner else f"workspace-{name}")
         result[name] = own
-    return result
+    return result, frozenset(implied)
 
 
 def _agent_id(value: str) -> str:

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from memprov.core.records import CuratedWrite, SessionKind, SessionState
 from memprov.core.references import session_id_from_file_name
 from memprov.shell.openclaw.database import Access, Database, Reader
-from memprov.shell.openclaw.sessions import ArchiveRow, SessionList, agent_of_key
+from memprov.shell.openclaw.sessions import SessionList, agent_of_key
 from memprov.shell.openclaw.transcripts import (
     Findings,
     Roots,

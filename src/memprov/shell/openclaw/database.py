@@ -239,11 +239,11 @@ class _QuietFile(apsw.VFSFile):
         """Nobody else is looked for: the signature tells afterwards."""
         return False
 
-    def xWrite(self, data: bytes, offset: int) -> None:
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: ARG002  # the names are SQLite's
         """Never."""
         raise apsw.ReadOnlyError("reading must leave no trace")
 
-    def xTruncate(self, newsize: int) -> None:
+    def xTruncate(self, newsize: int) -> None:  # noqa: ARG002
         """Never."""
         raise apsw.ReadOnlyError("reading must leave no trace")
 
@@ -268,7 +268,7 @@ class _QuietVFS(apsw.VFS):
             flags[0] = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_WAL
         return file
 
-    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001  # SQLite's signature
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: ARG002, FBT001
         """Never."""
         raise apsw.ReadOnlyError("reading must leave no trace")
 

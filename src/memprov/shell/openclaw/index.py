@@ -1,7 +1,7 @@
 """The memory index of one agent, read as columns.
 
-Which chunks have a full-text row and which a vector is read from the shadow tables of FTS5 and sqlite-vec, which need no
-extension and hold row ids without the text (measured: a tenth of the time of asking the full-text table itself).
+Which chunks have a full-text row and which a vector is read from the shadow tables of FTS5 and sqlite-vec: they need no
+extension, and they hold the row ids without the text.
 """
 
 from __future__ import annotations

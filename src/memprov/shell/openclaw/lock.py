@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from attrs import define, field, frozen
 
@@ -142,25 +143,23 @@ def _acquire(
     break_lock: bool,
 ) -> Lease:
     owner = f"{os.getpid()}:{uuid.uuid4()}"
-    began = clock()
-    for _ in range(round(WAIT_S / POLL_S)):
+    began, polls = clock(), 0
+    while True:
         now_ms = int(clock() * 1000)
-        holder = OrdinaryAccess().read(database, lambda reader: _holder(reader, keys, now_ms, break_lock=break_lock))
+        find = partial(_holder, keys=keys, now_ms=now_ms, break_lock=break_lock)
+        holder = OrdinaryAccess().read(database, find)
         if holder is None:
             with writing(database) as reader:
-                now_ms = int(clock() * 1000)
-                holder = _holder(reader, keys, now_ms, break_lock=break_lock)
-                if holder is None:
-                    source = _value(owner, now_ms)
-                    for key in keys:
-                        _put(reader, key, source, now_ms)
-                    lease = Lease(database, keys, clock, owner, source, now_ms)
+                holder = find(reader)
+                source = _value(owner, now_ms)
+                for key in keys if holder is None else ():
+                    _put(reader, key, source, now_ms)
             if holder is None:
-                return lease
-        if clock() - began >= WAIT_S:
-            break
+                return Lease(database, keys, clock, owner, source, now_ms)
+        polls += 1
+        if polls > WAIT_S / POLL_S or clock() - began >= WAIT_S:
+            raise LockHeldError(f"the workspace lock is held by {holder.describes}")
         sleep(POLL_S)
-    raise LockHeldError(f"the workspace lock is held by {holder.describes}")
 
 
 def _holder(reader: Reader, keys: tuple[str, ...], now_ms: int, *, break_lock: bool) -> _Row | None:
@@ -192,7 +191,8 @@ def _rows(reader: Reader, keys: tuple[str, ...], now_ms: int) -> dict[str, _Row]
 
 def _put(reader: Reader, key: str, source: str, now_ms: int) -> None:
     reader.connection.execute(
-        f"INSERT OR REPLACE INTO {TABLE} (plugin_id, namespace, entry_key, value_json, created_at) VALUES (?, ?, ?, ?, ?)",
+        f"INSERT OR REPLACE INTO {TABLE} (plugin_id, namespace, entry_key, value_json, created_at) "
+        "VALUES (?, ?, ?, ?, ?)",
         (OWNER, LOCKS, key, source, now_ms),
     )
 

@@ -10,25 +10,25 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 
 from attrs import evolve, frozen
 
 from memprov.core.records import StoreIdentity
 from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
-from memprov.errors import StoreNotFoundError
-from memprov.shell.openclaw.config import Config, Place, SessionStore
+from memprov.shell.openclaw.config import Config, Place, SessionStore, suffixed
 from memprov.shell.openclaw.curated import search_transcripts
 from memprov.shell.openclaw.database import Access, Database, Reader
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
 from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
-from memprov.shell.openclaw.state import read_state
+from memprov.shell.openclaw.state import read_state, recorded_workspaces
 from memprov.shell.openclaw.transcripts import Roots
 from memprov.shell.openclaw.values import text
 from memprov.shell.workspace import scan
 
-__all__ = ["Layout", "read_catalogue", "read_snapshot"]
+__all__ = ["Layout", "find_session_database", "read_catalogue", "read_snapshot", "with_recorded_spelling"]
 
 
 @frozen
@@ -52,7 +52,7 @@ class Layout:
 
 def read_catalogue(layout: Layout, access: Access) -> SessionList:
     """The sessions that the agent's session store knows."""
-    database, owner = session_database(layout, access)
+    database, owner = find_session_database(layout, access)
     return access.read(database, lambda reader: read_sessions(reader, owner))
 
 
@@ -100,7 +100,7 @@ def read_snapshot(
     )
     if selection is None or not selection.session_ids:
         return snapshot
-    database, _ = session_database(layout, access)
+    database, _ = find_session_database(layout, access)
     found = search_transcripts(
         access,
         database,
@@ -110,6 +110,7 @@ def read_snapshot(
         directories=layout.sessions.archive_directories,
         roots=Roots(place.spellings),
         indexed=snapshot.chunks.paths,
+        owned_only=layout.sessions.fixed,
     )
     return evolve(
         snapshot,
@@ -119,7 +120,7 @@ def read_snapshot(
     )
 
 
-def session_database(layout: Layout, access: Access) -> tuple[Database, str]:
+def find_session_database(layout: Layout, access: Access) -> tuple[Database, str]:
     """The database behind ``session.store``, and the agent of its sessions whose key names none (FACTS-EXTRA a)."""
     store, agent = layout.sessions, layout.agent_id
     own = layout.config.agent_database(agent)
@@ -133,16 +134,9 @@ def session_database(layout: Layout, access: Access) -> tuple[Database, str]:
         return database, _owner(database, layout, access) or "main"
     if (_owner(database, layout, access) or "main") == agent:
         return database, agent
-    stem = store.database.removesuffix(".sqlite")
-    number = 1
-    while True:
-        path = f"{stem}.{agent}.sqlite" if number == 1 else f"{stem}.{agent}.{number}.sqlite"
-        candidate = evolve(database, path=path)
-        if not os.path.isfile(path):
-            raise StoreNotFoundError(f"there is no session database of agent {agent} for {store.database}")
-        if (_owner(candidate, layout, access) or agent) == agent:
-            return candidate, agent
-        number += 1
+    beside = (evolve(database, path=suffixed(store.database, agent, number)) for number in count(1))
+    mine = (d for d in beside if not os.path.isfile(d.path) or (_owner(d, layout, access) or agent) == agent)
+    return next(mine), agent
 
 
 def _owner(database: Database, layout: Layout, access: Access) -> str | None:
@@ -163,6 +157,23 @@ def _owner(database: Database, layout: Layout, access: Access) -> str | None:
         database,
         lambda reader: next((text(row[0]) or None for row in reader.rows("schema_meta", "agent_id meta_key")), None),
     )
+
+
+def with_recorded_spelling(layout: Layout, access: Access) -> Layout:
+    """The layout, knowing under which path the rows of an implied workspace were written before it was copied.
+
+    A workspace that is not configured is a folder of the state directory, and its rows are filed under the path that
+    this folder once had. Where none is filed under the present one, the one recorded path that ends alike is taken.
+    """
+    place, config = layout.place, layout.config
+    if place.agent_id not in config.implied:
+        return layout
+    ending = os.sep + os.path.relpath(config.workspace(place.agent_id), config.state_dir)
+    recorded = access.read(config.shared_database, lambda reader: recorded_workspaces(reader, place.keys))
+    alike = sorted(path for path in recorded if path.endswith(ending))
+    if len(alike) != 1:
+        return layout
+    return evolve(layout, place=evolve(place, spellings=(*place.spellings, alike[0])))
 
 
 def _sibling_keys(layout: Layout, access: Access) -> frozenset[str]:

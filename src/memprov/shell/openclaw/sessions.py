@@ -58,7 +58,7 @@ class _Node:
 
 def read_sessions(reader: Reader, owner: str) -> SessionList:
     """Every session in a database. ``owner`` is the agent of a session whose key names none."""
-    nodes = {node.key: node for node in map(lambda row: _node(row, reader), _node_rows(reader))}
+    nodes = {node.key: node for node in (_node(row, reader) for row in _node_rows(reader))}
     participants = _participants(reader)
     windows = list(
         reader.rows(
@@ -175,7 +175,7 @@ def _window(
 
 
 def _hook_source(row: Row, node: _Node | None) -> str | None:
-    """The exact source, or none: the column says ``webhook`` for mail too, so only ``gmail`` is believed (FACTS 1.6)."""
+    """The exact source, or none: the column says ``webhook`` for mail too, so only its ``gmail`` is believed."""
     if node and member(node.entry, "sessionId") == text(row[0]):
         exact = member(node.entry, "hookExternalContentSource")
         if exact:

@@ -1,10 +1,11 @@
 """What memory-core keeps of a workspace in the shared database: rows of ``plugin_state_entries``.
 
-A row belongs to a workspace by the digest in front of its key *and* the same digest inside its value (FACTS 0.1). So the
-rows of another workspace are never looked into, and what is broken there is not our error, while a row of this
-workspace that is not JSON is damage and not absence (case-H9). Which digest a namespace uses differs: the lexical path
-for memory-core's wrapped rows, the real path for curated writes, the first 24 digits of that for host events. All
-spellings that are known of the workspace are asked for in every namespace (D12).
+A row belongs to a workspace by the digest in front of its key *and* the same digest inside its value (FACTS 0.1). So
+the rows of another workspace are never looked into, and what is broken there is not our error, while a row of this
+workspace that is not JSON is damage and not absence (case-H9). Which digest a namespace uses differs: that of the
+lexical path for memory-core's wrapped rows, that of the real path for curated writes, the first 24 digits of the
+latter's composed form for host events. All spellings that are known of the workspace are asked for in every namespace
+(D12).
 
 OpenClaw treats a row past its ``expires_at`` as gone, and so does this module.
 """
@@ -22,8 +23,21 @@ from memprov.errors import CorruptStoreError
 from memprov.shell.openclaw.database import Reader
 from memprov.shell.openclaw.values import Json, Value, integer, json_value, member, nonblank, object_of, text
 
-__all__ = ["CHECKPOINTS", "EVENTS", "LOCKS", "META", "OWNER", "PREIMAGES", "RECALL", "REWINDS", "SEEN", "SIGNALS", "TABLE"]
-__all__ += ["StateRow", "StateRows", "event_rows", "candidates_of", "read_state", "scope_of", "wrapped_rows"]
+__all__ = [
+    "CHECKPOINTS",
+    "EVENTS",
+    "LOCKS",
+    "META",
+    "OWNER",
+    "PREIMAGES",
+    "RECALL",
+    "REWINDS",
+    "SEEN",
+    "SIGNALS",
+    "TABLE",
+]
+__all__ += ["StateRow", "StateRows", "candidates_of", "event_rows", "read_state", "recorded_workspaces", "scope_of"]
+__all__ += ["wrapped_rows"]
 
 OWNER = "memory-core"
 RECALL = "short-term-recall"
@@ -39,6 +53,7 @@ _LEDGER_OWNER = "core:memory-artifact-provenance"
 _LEDGER = "workspace-files"
 
 TABLE = "plugin_state_entries"
+_OF_WORKSPACE = "WHERE plugin_id = ? AND entry_key >= ? AND entry_key < ?"
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHUNK = re.compile(r":[0-9]+\Z")
 _EVENT_PREFIX = 24
@@ -91,6 +106,18 @@ def read_state(reader: Reader, keys: Iterable[str], now_ms: int) -> StateRows:
         preimages=tuple(dict.fromkeys(p for row in rows(PREIMAGES) if (p := _preimage(row)))),
         ledger=tuple(_ledger(reader, keys, now_ms)),
     )
+
+
+def recorded_workspaces(reader: Reader, keys: Iterable[str]) -> frozenset[str]:
+    """The workspaces that memory-core's rows name, unless there are rows under one of these digests."""
+    if not reader.has(TABLE):
+        return frozenset()
+    for key in keys:
+        if list(reader.query(f"SELECT 1 FROM {TABLE} {_OF_WORKSPACE} LIMIT 1", (OWNER, f"{key}:", f"{key};"))):
+            return frozenset()
+    valid = "CASE WHEN json_valid(value_json) THEN json_extract(value_json, '$.workspaceDir') END"
+    rows = reader.query(f"SELECT DISTINCT {valid} FROM {TABLE} WHERE plugin_id = ?", (OWNER,))
+    return frozenset(path for (path,) in rows if isinstance(path, str) and path)
 
 
 def wrapped_rows(reader: Reader, namespace: str, keys: Iterable[str], now_ms: int) -> Iterator[StateRow]:

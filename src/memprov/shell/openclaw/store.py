@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from attrs import field, frozen
 
@@ -14,18 +15,34 @@ from memprov.core.snapshot import MemorySnapshot
 from memprov.errors import StoreNotFoundError
 from memprov.shell.openclaw.config import read_config, resolve_place
 from memprov.shell.openclaw.database import QuietAccess
-from memprov.shell.openclaw.reader import Layout, read_catalogue, read_snapshot
+from memprov.shell.openclaw.ledger import VectorLoader, load_sqlite_vec
+from memprov.shell.openclaw.lock import held
+from memprov.shell.openclaw.reader import (
+    Layout,
+    find_session_database,
+    read_catalogue,
+    read_snapshot,
+    with_recorded_spelling,
+)
+from memprov.shell.openclaw.writer import OpenClawWriter
+from memprov.shell.port import Writer
+from memprov.shell.workspace import CALLS, Calls, settle
 
 __all__ = ["OpenClawStore", "open_openclaw"]
 
 
 @frozen
 class OpenClawStore:
-    """One agent of an OpenClaw installation and its workspace."""
+    """One agent of an OpenClaw installation and its workspace.
+
+    ``open_openclaw`` makes one. The other fields are the store's hands, which a test may exchange.
+    """
 
     layout: Layout
     clock: Callable[[], float] = field(default=time.time, repr=False)
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    load_vectors: VectorLoader = field(default=load_sqlite_vec, repr=False)
+    calls: Calls = field(default=CALLS, repr=False)
 
     @property
     def identity(self) -> StoreIdentity:
@@ -40,6 +57,17 @@ class OpenClawStore:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
         return read_snapshot(self.layout, QuietAccess(self.sleep), selection, self.clock)
 
+    @contextmanager
+    def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:
+        """Hold the workspace lock (D12, D19). Raises ``LockHeldError``; ``SchemaError`` before anything is written."""
+        config, place = self.layout.config, self.layout.place
+        for database in (config.agent_database(place.agent_id), config.shared_database):
+            QuietAccess(self.sleep).read(database, lambda _: None)
+        lock = held(config.shared_database, place.keys, clock=self.clock, sleep=self.sleep, break_lock=break_lock)
+        with lock as lease:
+            settle(place.workspace, calls=self.calls)
+            yield OpenClawWriter(self.layout, lease, self.clock, self.load_vectors, self.calls)
+
 
 def open_openclaw(
     state_dir: str | os.PathLike[str],
@@ -49,8 +77,8 @@ def open_openclaw(
 ) -> OpenClawStore:
     """Open an OpenClaw state directory for one agent.
 
-    ``workspace`` says where the workspace's files are when the state directory was copied from elsewhere; state rows are
-    still found through the configured path. ``session_store`` overrides ``session.store`` of ``openclaw.json``.
+    ``workspace`` says where the workspace's files are when the state directory was copied from elsewhere; state rows
+    are still found through the configured path. ``session_store`` overrides ``session.store`` of ``openclaw.json``.
 
     Raises ``StoreNotFoundError`` for a directory, agent, database or workspace that is not there.
     """
@@ -59,4 +87,10 @@ def open_openclaw(
     for database in (config.agent_database(agent_id), config.shared_database):
         if not os.path.isfile(database.path):
             raise StoreNotFoundError(f"there is no {database.name}")
-    return OpenClawStore(Layout(config, place, config.sessions(agent_id, session_store)))
+    layout = Layout(config, place, config.sessions(agent_id, session_store))
+    session_database, _ = find_session_database(layout, QuietAccess())
+    if not os.path.isfile(session_database.path):
+        raise StoreNotFoundError(
+            f"there is no {session_database.name}, where session.store leads; pass session_store= if it is elsewhere"
+        )
+    return OpenClawStore(with_recorded_spelling(layout, QuietAccess()))

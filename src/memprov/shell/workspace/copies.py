@@ -59,10 +59,9 @@ def parse_copy_name(name: str) -> CopyName | None:
 def judge(path: str, digest: str, age: float) -> StaleCopy:
     """A copy with what is proven of its writer; ``age`` is in seconds since it was last written (D18, D19)."""
     name = parse_copy_name(path.rpartition("/")[2])
-    if name is None:
-        return StaleCopy(path, digest)
-    if name.token is not None:
+    gone = False
+    if name is not None and name.token is not None:
         gone = writer_gone(name.pid, name.token, name.start_time)
-    else:
-        gone = age > _MINUTE and not process_alive(name.pid)
+    elif name is not None and age > _MINUTE:
+        gone = not process_alive(name.pid)
     return StaleCopy(path, digest, writer_gone=gone, over_an_hour=age > _HOUR)

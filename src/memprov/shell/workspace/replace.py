@@ -135,7 +135,7 @@ class _Work:
         try:
             versions = self._versions(data)
             for target, version in zip(self.targets, versions, strict=True):
-                self._exchange(target, version)
+                self._exchange(target, version, effect.after)
         finally:
             for directory, name in self.temporary:
                 with suppress(OSError):  # the first error is the one to report, and the next scan finds the copy
@@ -179,11 +179,14 @@ class _Work:
             raise self._conflict(path, "is no regular file any more")
         return content
 
-    def _look_again(self, target: _Target, *also: Inode) -> Content | None:
-        """The last look before a name changes: the same file with the same bytes, one of ``also``, or nothing."""
+    def _look_again(self, target: _Target, after: str | None = None) -> Content | None:
+        """The last look before a name changes; ``None`` when it is gone, or shows what it should by now.
+
+        On a case-blind disk that happens to the second of two names of one file.
+        """
         now = self._look(target.path, target.directory, target.name)
-        if now is None or now.inode in also:
-            return now
+        if now is None or now.digest == after:
+            return None
         if now.inode != target.content.inode or now.digest != target.content.digest:
             raise self._conflict(target.path)
         return now
@@ -261,10 +264,8 @@ class _Work:
             else:
                 return
 
-    def _exchange(self, target: _Target, version: _Version) -> None:
-        now = self._look_again(target, version.inode)
-        # On a case-blind disk the name before may have been this one, and renaming a link to itself does nothing.
-        if now is not None and now.inode != version.inode:
+    def _exchange(self, target: _Target, version: _Version, after: str) -> None:
+        if self._look_again(target, after) is not None:
             self.calls.rename(
                 to_bytes(version.name),
                 to_bytes(target.name),

@@ -1,0 +1,137 @@
+"""Taking secrets out of text before it becomes memory.
+
+The rules are here, one row each, and not a library's: the libraries that find secrets (detect-secrets, for one) scan
+files of code, weigh entropy, read settings and verify over the network, while this needs a pure function over one
+message whose result never changes from run to run, since hashes of it are kept. A rule names a *form* that hardly
+anything but a secret has: a vendor's prefix, a header, a credential in an address, an assignment to a name that says
+so. "The password is on the card" is memory and stays; "password=hunter2" is not.
+
+Every expression is bounded, or takes what it has looked at, so that a hostile message costs no more than its length.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+__all__ = ["REDACTED", "RULES", "RedactionRule", "redact"]
+
+#: What stands where a secret stood. Nothing of the secret is kept, not its length either.
+REDACTED = "[redacted]"
+
+
+@frozen
+class RedactionRule:
+    """One form of secret. Of a match only the group ``secret`` is replaced; ``hint`` is a text that it must contain.
+
+    A hint saves the search of a text that cannot match; hints are compared without regard to case.
+    """
+
+    name: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _rule(name: str, hints: tuple[str, ...], pattern: str, flags: int = 0) -> RedactionRule:
+    return RedactionRule(name, hints, re.compile(pattern, flags))
+
+
+def _prefixed(prefixes: str, body: str) -> str:
+    """A token with a vendor's prefix, that does not begin within a word."""
+    return rf"(?<![0-9A-Za-z])(?P<secret>(?:{prefixes}){body})"
+
+
+_CHAR = r"[0-9A-Za-z_-]"
+#: A value in an assignment: quoted, or up to a blank or separator; not one that only points to a secret.
+_VALUE = r"(?!\$|<|\[redacted\])(?P<secret>[^\s\"'`,;&]{4,512})"
+
+#: The rules in the order in which they are applied: whole blocks first, assignments by name last.
+RULES = (
+    _rule(
+        "private key",
+        ("private key-----",),
+        r"(?P<secret>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z))",
+        re.DOTALL,
+    ),
+    _rule("age key", ("age-secret-key-",), _prefixed("AGE-SECRET-KEY-1", "[0-9A-Z]{20,100}")),
+    _rule("JSON web token", ("eyj",), _prefixed("eyJ", rf"{_CHAR}{{8,4000}}\.{_CHAR}{{8,4000}}\.{_CHAR}{{0,4000}}")),
+    _rule(
+        "OpenAI, Anthropic, OpenRouter, Stripe",
+        ("sk-", "sk_", "rk_"),
+        _prefixed("sk-|sk_(?:live|test)_|rk_(?:live|test)_", rf"(?={_CHAR}{{0,400}}[0-9]){_CHAR}{{16,400}}"),
+    ),
+    _rule(
+        "GitHub, GitLab",
+        ("gh", "glpat-", "github_pat_"),
+        _prefixed("gh[oprsu]_|github_pat_|glpat-", rf"{_CHAR}{{16,255}}"),
+    ),
+    _rule("Slack", ("xox", "xapp-"), _prefixed("xox[abeprs]-|xapp-", r"[0-9A-Za-z.-]{10,255}")),
+    _rule("Slack webhook", ("hooks.slack.com",), r"hooks\.slack\.com/services/(?P<secret>[0-9A-Za-z/]{20,200})"),
+    _rule("AWS access key id", ("akia", "asia"), _prefixed("AKIA|ASIA", "[0-9A-Z]{16}(?![0-9A-Za-z])")),
+    _rule("Google", ("aiza", "ya29.", "gocspx-"), _prefixed(r"AIza|ya29\.|GOCSPX-", rf"{_CHAR}{{20,400}}")),
+    _rule(
+        "package registries and model hubs",
+        ("npm_", "pypi-", "hf_", "gsk_", "dop_v1_", "tskey-"),
+        _prefixed("npm_|pypi-AgE|hf_|gsk_|dop_v1_|tskey-(?:auth|api)-", rf"{_CHAR}{{16,400}}"),
+    ),
+    _rule("SendGrid", ("sg.",), _prefixed(r"SG\.", rf"{_CHAR}{{16,64}}\.{_CHAR}{{16,64}}")),
+    _rule("Telegram bot", (":",), r"(?<![0-9A-Za-z])(?P<secret>[0-9]{8,10}:[0-9A-Za-z_-]{35})(?![0-9A-Za-z_-])"),
+    _rule(
+        "authorization header",
+        ("bearer", "basic"),
+        r"\b(?:bearer|basic) +(?P<secret>(?=[0-9A-Za-z._~+/-]{0,4000}[0-9=])[0-9A-Za-z._~+/=-]{16,4000})",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "credentials in an address",
+        ("://",),
+        r"\b[A-Za-z][A-Za-z0-9+.-]{1,30}://(?P<secret>[^\s/@:\"'<>]{0,200}:[^\s/@\"'<>]{1,400})@",
+    ),
+    _rule(
+        "query parameter",
+        ("=",),
+        r"[?&](?:access_token|api_?key|auth|client_secret|key|password|sig|signature|token)="
+        r"(?P<secret>[^\s&#\"'<>\[]{4,2000})",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "environment variable",
+        ("=",),
+        rf"\b[A-Z0-9_]{{0,60}}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS)=[\"'`]?{_VALUE}",
+    ),
+    _rule(
+        "command line",
+        ("--",),
+        rf"(?<![0-9A-Za-z-])--(?:api-?key|auth|password|passwd|secret|token)[= ]+[\"'`]?{_VALUE}",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "assignment",
+        (":", "="),
+        r"\b(?:[a-z0-9]{0,30}[_-]?)?(?:api[_-]?key|secret[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token"
+        r"|access[_-]?token|refresh[_-]?token|bot[_-]?token|client[_-]?secret|password|passwd|passphrase)"
+        rf"[\"'`]? ?[:=] ?[\"'`]?{_VALUE}",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "JSON member",
+        ('"token"', '"secret"', '"pass"'),
+        r"\"(?:token|secret|pass)\" ?: ?\"(?!\[redacted\])(?P<secret>[^\"]{4,2000})\"",
+        re.IGNORECASE,
+    ),
+)
+
+
+def redact(text: str, rules: tuple[RedactionRule, ...] = RULES) -> str:
+    """``text`` with ``REDACTED`` in place of every secret that a rule knows. Idempotent."""
+    folded = text.casefold()
+    for rule in rules:
+        if any(hint in folded for hint in rule.hints):
+            text = rule.pattern.sub(_blank_out, text)
+    return text
+
+
+def _blank_out(match: re.Match[str]) -> str:
+    start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
+    return match[0][:start] + REDACTED + match[0][end:]

@@ -1,0 +1,340 @@
+"""The closed set of effects of the write path: ingestion, backfill, diary, promotion. The twin of ``effects``.
+
+These carry text, since they bring it in, but no time: whoever applies them stamps it. Two rules hold at any moment, in
+every plan that is made of them. An origin is durable before anything that carries its text can be seen: hence
+``RecordOrigins`` comes first, and a crash leaves origins without text, which harms nobody, and never text without
+origins, which nobody could forget (B01, B03). And a plan that was prepared before a session was forgotten does not get
+past its first effect, ``RequireAdmitted`` (I6).
+
+Every effect is idempotent. ``apply_write`` is the model that the stores are tested against (I15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve, field, frozen
+
+from memprov.core.effects import (
+    DropCheckpoints,
+    DropOrigins,
+    DropRecall,
+    DropSeenScopes,
+    DropSignals,
+    apply_effect,
+)
+from memprov.core.lineage import OriginTable
+from memprov.core.records import (
+    CuratedWrite,
+    MemoryFile,
+    Origin,
+    OriginClass,
+    Preimage,
+    RecallEntry,
+    RewindBatch,
+    strings,
+)
+from memprov.core.snapshot import MemorySnapshot
+from memprov.core.staging import Checkpoint, StagedEntry
+from memprov.core.text import digest
+from memprov.errors import ConflictError, StaleStateError
+
+__all__ = [
+    "MAX_PREIMAGES",
+    "AddSeenHashes",
+    "AppendCorpus",
+    "DropSeenHashes",
+    "MarkPromoted",
+    "RecordArtifact",
+    "RecordOrigins",
+    "RecordRewind",
+    "ReleaseArtifact",
+    "ReleaseOrigins",
+    "ReplaceText",
+    "RequireAdmitted",
+    "SetCheckpoints",
+    "StageEntries",
+    "StorePreimage",
+    "TakeRewinds",
+    "WriteEffect",
+    "append_lines",
+    "apply_write",
+    "apply_writes",
+    "replaced_text",
+]
+
+#: How many preimages of MEMORY.md are retained (FACTS 5.6).
+MAX_PREIMAGES = 8
+
+
+@frozen
+class RequireAdmitted:
+    """The fence of a plan that carries text of these sessions: stop the whole plan if one of them is forgotten.
+
+    It is checked under the workspace lock, which a purge needs as well, so that it holds for all that follows.
+    """
+
+    agent_id: str
+    session_ids: tuple[str, ...] = field(converter=strings)
+
+
+@frozen
+class RecordOrigins:
+    """Join these origins into the agent's ledger, in one transaction; equal rows to the weakest class (D14)."""
+
+    agent_id: str
+    origins: tuple[Origin, ...]
+
+
+@frozen
+class ReleaseOrigins:
+    """Delete exactly these (entry key, session id) rows of the agent: those added for what certainly was not published
+    (FACTS 5.4, ``lineage.rows_to_release``).
+    """
+
+    agent_id: str
+    rows: tuple[tuple[str, str], ...]
+
+
+@frozen
+class AppendCorpus:
+    """Append lines to a corpus file if its digest is ``before`` (``None``: there is no such file). All lines or none.
+
+    Where the last line is not ended it is ended first. A file that already ends with just these lines is left alone.
+    """
+
+    path: str
+    before: str | None
+    lines: tuple[str, ...] = field(converter=strings)
+
+
+@frozen
+class StageEntries:
+    """Write these entries, whole values, each in place of the one with its key; drop the ``evicted`` ones."""
+
+    entries: tuple[StagedEntry, ...]
+    evicted: tuple[str, ...] = field(default=(), converter=strings)
+
+
+@frozen
+class MarkPromoted:
+    """Stamp these entries as promoted."""
+
+    keys: tuple[str, ...] = field(converter=strings)
+
+
+@frozen
+class SetCheckpoints:
+    """Write these checkpoints, each in place of the one with its key."""
+
+    checkpoints: tuple[Checkpoint, ...]
+
+
+@frozen
+class AddSeenHashes:
+    """Add hashes to a scope, at its end and in this order, those not there already; drop the ``outdated`` ones."""
+
+    scope: str
+    hashes: tuple[str, ...] = field(converter=strings)
+    outdated: tuple[str, ...] = field(default=(), converter=strings)
+
+
+@frozen
+class DropSeenHashes:
+    """Take hashes out of a scope; a scope without any is gone."""
+
+    scope: str
+    hashes: tuple[str, ...] = field(converter=strings)
+    emptied: bool = False
+
+
+@frozen
+class RecordRewind:
+    """Remember what a backfill took, so that it can be taken back. The key is a digest of the candidates."""
+
+    batch: RewindBatch
+
+
+@frozen
+class TakeRewinds:
+    """Drop rewind batches whose content was taken back."""
+
+    keys: tuple[str, ...] = field(converter=strings)
+
+
+@frozen
+class ReplaceText:
+    """Replace a memory file or diary, atomically, if its digest is ``before`` (``None``: there is no such file)."""
+
+    path: str
+    before: str | None
+    text: str
+
+
+@frozen
+class StorePreimage:
+    """Keep ``content`` as a preimage, under the time and its digest, and of all preimages the newest ``keep``.
+
+    Nothing happens when the newest preimage is this content already.
+    """
+
+    content: str
+    keep: int = MAX_PREIMAGES
+
+
+@frozen
+class RecordArtifact:
+    """Record an observed write of a file in place of the file's earlier record (FACTS 8.1).
+
+    ``file_hash`` is the digest of the content after. The record is made before the file is written.
+    """
+
+    path: str
+    origin_class: OriginClass = field(converter=OriginClass)
+    file_hash: str
+    session_id: str | None = None
+    session_key: str | None = None
+
+
+@frozen
+class ReleaseArtifact:
+    """Take the record of a write back that failed, if it is still the file's record."""
+
+    path: str
+    file_hash: str
+
+
+WriteEffect = (
+    RequireAdmitted
+    | RecordOrigins
+    | ReleaseOrigins
+    | AppendCorpus
+    | StageEntries
+    | MarkPromoted
+    | SetCheckpoints
+    | AddSeenHashes
+    | DropSeenHashes
+    | RecordRewind
+    | TakeRewinds
+    | ReplaceText
+    | StorePreimage
+    | RecordArtifact
+    | ReleaseArtifact
+    | DropSignals
+    | DropRecall
+    | DropCheckpoints
+    | DropSeenScopes
+    | DropOrigins
+)
+
+
+def append_lines(text: str | None, effect: AppendCorpus) -> str:
+    """The corpus file after the effect, given what it holds now (``None``: it is not there).
+
+    Raises ``ConflictError`` when that is neither what the plan was made from nor what it makes.
+    """
+    added = "".join(f"{line}\n" for line in effect.lines)
+    if (None if text is None else digest(text)) == effect.before:
+        start = text or ""
+        return start + ("" if not start or start.endswith("\n") else "\n") + added
+    if text is not None and (text == added or text.endswith("\n" + added)):
+        return text
+    raise ConflictError(f"{effect.path} changed before lines could be appended; nothing was appended")
+
+
+def replaced_text(text: str | None, effect: ReplaceText) -> str:
+    """The file after the effect, given what it holds now. Raises ``ConflictError`` as ``append_lines`` does."""
+    if (None if text is None else digest(text)) == effect.before or text == effect.text:
+        return effect.text
+    raise ConflictError(f"{effect.path} changed before it could be replaced; it was left as it is")
+
+
+def apply_writes(snapshot: MemorySnapshot, effects: Iterable[WriteEffect]) -> MemorySnapshot:
+    """The snapshot after the effects of a plan, in order. Pure."""
+    for effect in effects:
+        snapshot = apply_write(snapshot, effect)
+    return snapshot
+
+
+def apply_write(snapshot: MemorySnapshot, effect: WriteEffect) -> MemorySnapshot:  # noqa: C901, PLR0912  # a table
+    """The snapshot after one effect. Pure; time stamps and what a snapshot does not hold are passed over.
+
+    Raises ``StaleStateError`` at a fence that is no longer open, ``ConflictError`` for a file that is not the expected
+    one.
+    """
+    match effect:
+        case RequireAdmitted():
+            if gone := snapshot.tombstones.intersection(effect.session_ids):
+                raise StaleStateError(f"forgotten while this was being prepared: {', '.join(sorted(gone))}")
+            return snapshot
+        case RecordOrigins():
+            return evolve(snapshot, origins=OriginTable.from_rows((*snapshot.origins.rows(), *effect.origins)))
+        case ReleaseOrigins():
+            rows = frozenset((entry, effect.agent_id, session) for entry, session in effect.rows)
+            kept = (r for r in snapshot.origins.rows() if (r.entry_key, r.agent_id, r.session_id) not in rows)
+            return evolve(snapshot, origins=OriginTable.from_rows(kept))
+        case AppendCorpus():
+            now = _text_of(snapshot.corpus, effect.path)
+            return evolve(snapshot, corpus=_with_text(snapshot.corpus, effect.path, append_lines(now, effect)))
+        case ReplaceText():
+            now = _text_of(snapshot.files, effect.path)
+            return evolve(snapshot, files=_with_text(snapshot.files, effect.path, replaced_text(now, effect)))
+        case StageEntries():
+            return evolve(snapshot, recall=_staged(snapshot.recall, effect))
+        case SetCheckpoints():
+            return evolve(snapshot, checkpoints=_with(snapshot.checkpoints, (c.key for c in effect.checkpoints)))
+        case AddSeenHashes():
+            return evolve(snapshot, seen_scopes=_with(snapshot.seen_scopes, (effect.scope,)))
+        case DropSeenHashes():
+            scopes = snapshot.seen_scopes
+            return evolve(snapshot, seen_scopes=tuple(s for s in scopes if s != effect.scope or not effect.emptied))
+        case RecordRewind():
+            others = tuple(batch for batch in snapshot.rewinds if batch.key != effect.batch.key)
+            return evolve(snapshot, rewinds=tuple(sorted((*others, effect.batch), key=lambda batch: batch.key)))
+        case TakeRewinds():
+            taken = frozenset(effect.keys)
+            return evolve(snapshot, rewinds=tuple(batch for batch in snapshot.rewinds if batch.key not in taken))
+        case StorePreimage():
+            return evolve(snapshot, preimages=_with_preimage(snapshot.preimages, effect))
+        case RecordArtifact():
+            write = CuratedWrite(effect.path, 0, effect.session_id, effect.session_key)
+            others_ = (w for w in snapshot.ledger_writes if w.path != effect.path)
+            return evolve(snapshot, ledger_writes=tuple(sorted((*others_, write), key=lambda w: w.path)))
+        case ReleaseArtifact():
+            return evolve(snapshot, ledger_writes=tuple(w for w in snapshot.ledger_writes if w.path != effect.path))
+        case MarkPromoted():
+            return snapshot
+        case DropSignals() | DropRecall() | DropCheckpoints() | DropSeenScopes() | DropOrigins():
+            return apply_effect(snapshot, effect)
+
+
+def _text_of(files: tuple[MemoryFile, ...], path: str) -> str | None:
+    return next((file.text for file in files if file.path == path), None)
+
+
+def _with_text(files: tuple[MemoryFile, ...], path: str, text: str) -> tuple[MemoryFile, ...]:
+    if any(file.path == path for file in files):
+        return tuple(evolve(file, text=text) if file.path == path else file for file in files)
+    return tuple(sorted((*files, MemoryFile(path, text)), key=lambda file: file.path))
+
+
+def _with(values: tuple[str, ...], added: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({*values, *added}))
+
+
+def _staged(rows: tuple[RecallEntry, ...], effect: StageEntries) -> tuple[RecallEntry, ...]:
+    gone = {*effect.evicted, *(entry.key for entry in effect.entries)}
+    new = (
+        RecallEntry(entry.key, entry.path, entry.snippet, entry.start_line, entry.end_line)
+        for entry in effect.entries
+        if entry.key not in effect.evicted
+    )
+    return tuple(sorted((*(row for row in rows if row.row_key not in gone), *new), key=lambda row: row.row_key))
+
+
+def _with_preimage(preimages: tuple[Preimage, ...], effect: StorePreimage) -> tuple[Preimage, ...]:
+    if preimages and preimages[-1].content == effect.content:
+        return preimages
+    # The newest key of a store begins with its time; the model has none, so it takes one after all times.
+    kept = preimages[len(preimages) + 1 - effect.keep :] if len(preimages) + 1 > effect.keep else preimages
+    return (*kept, Preimage(f"~{len(preimages)}:{digest(effect.content)[:12]}", effect.content))

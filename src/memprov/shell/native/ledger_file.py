@@ -1,0 +1,193 @@
+"""One ledger as a file: making it, bringing it up to date, and the two ways of opening it.
+
+*Writing* goes through one connection on which everything that is deleted is overwritten, every commit is on the disk
+before it returns, and foreign keys hold. It first takes the steps that the file lacks, all in one transaction.
+
+*Reading* leaves no trace (I3), hence cannot bring an older file up to date. What it reads then is a copy in memory that
+has taken the steps: so there is one reader, of the newest schema, and a dry run on an old store changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TypeVar
+
+import apsw
+from attrs import frozen
+
+from memprov.core.text import json_text, to_bytes, to_text
+from memprov.errors import CorruptStoreError, SchemaError, StoreNotFoundError
+from memprov.shell.native.schema import Schema
+from memprov.shell.openclaw.database import BUSY_MS, Database, QuietAccess, Reader
+from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.openclaw.values import Value, integer
+from memprov.shell.workspace import CALLS
+
+__all__ = ["LedgerFile", "batches", "from_raw", "raw", "storable", "sync_directory", "transaction"]
+
+T = TypeVar("T")
+
+_BATCH = 10_000
+_PRIVATE = 0o600
+
+
+@frozen
+class LedgerFile:
+    """A ledger: where it is, and which schema it has."""
+
+    path: str
+    schema: Schema
+
+    @property
+    def database(self) -> Database:
+        """The file as the reader of SQLite files knows it."""
+        return Database(self.path, self.schema.title, self.schema.version)
+
+    @property
+    def exists(self) -> bool:
+        """Whether it was made. An empty file is left by a process that died while it made one."""
+        try:
+            return os.stat(self.path).st_size > 0
+        except FileNotFoundError:
+            return False
+
+    def create(self, fill: Callable[[apsw.Connection], None] = lambda _: None) -> None:
+        """Make the ledger, private to its owner, unless it is there; ``fill`` writes into a new one's transaction."""
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE))
+        except FileExistsError:
+            if self.exists:
+                return
+        with self.writing(fill):
+            sync_directory(os.path.dirname(self.path))
+
+    @contextmanager
+    def writing(self, fill: Callable[[apsw.Connection], None] = lambda _: None) -> Iterator[apsw.Connection]:
+        """A connection that writes. Raises ``SchemaError`` for a ledger of a newer memprov, or no ledger of ours."""
+        path = os.path.realpath(self.path)
+        if not os.path.isfile(path):
+            raise StoreNotFoundError(f"there is no {self.database.name}")
+        with explained(self.database, "opening"):
+            connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            with explained(self.database, "opening"):
+                self._configure(connection)
+                self._take_steps(connection, fill)
+                list(connection.execute("PRAGMA foreign_keys = ON"))
+            yield connection
+        finally:
+            connection.close()
+
+    def read(self, use: Callable[[apsw.Connection], T], quiet: QuietAccess) -> T:
+        """What ``use`` makes of the ledger, read in one transaction and without a trace. It may be called again."""
+
+        def current(reader: Reader) -> T:
+            connection = reader.connection
+            if self._version(connection) == self.schema.version:
+                return use(connection)
+            copy = apsw.Connection(":memory:")
+            try:
+                with copy.backup("main", connection, "main") as backup:
+                    backup.step()
+                self._take_steps(copy, lambda _: None)
+                return use(copy)
+            finally:
+                copy.close()
+
+        return quiet.read(self.database, current)
+
+    def _configure(self, connection: apsw.Connection) -> None:
+        connection.set_busy_timeout(BUSY_MS)
+        self._version(connection)  # before the first change
+        for pragma in (
+            "temp_store = MEMORY",  # no id reaches a temporary file
+            "trusted_schema = OFF",
+            "secure_delete = ON",  # what is deleted is overwritten
+            "journal_mode = WAL",
+            "synchronous = FULL",  # on the disk before COMMIT returns
+        ):
+            list(connection.execute(f"PRAGMA {pragma}"))
+
+    def _take_steps(self, connection: apsw.Connection, fill: Callable[[apsw.Connection], None]) -> None:
+        """Take the steps that the file lacks, all of them or none."""
+        if self._version(connection) == self.schema.version:
+            return
+        list(connection.execute("PRAGMA foreign_keys = OFF"))  # a step may rebuild a table that others refer to
+        with transaction(connection):
+            taken = self._version(connection)  # another process may have been faster
+            for step in self.schema.steps[taken:]:
+                list(connection.execute(step))
+            if damage := next(iter(connection.execute("PRAGMA foreign_key_check")), None):
+                raise CorruptStoreError(f"{self.database.name}: rows of {damage[0]} refer to rows that are not there")
+            list(connection.execute(f"PRAGMA application_id = {self.schema.application_id}"))
+            list(connection.execute(f"PRAGMA user_version = {self.schema.version}"))
+            if not taken:
+                fill(connection)
+
+    def _version(self, connection: apsw.Connection) -> int:
+        """How many steps the file has taken. Raises ``SchemaError`` for one that is not ours, or newer."""
+        application, version = (_pragma(connection, name) for name in ("application_id", "user_version"))
+        if not application and not version and not list(connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")):
+            return 0
+        if application != self.schema.application_id:
+            raise SchemaError(f"{self.database.name} is a database of another program; nothing was changed")
+        if version > self.schema.version:
+            raise SchemaError(
+                f"{self.database.name} has schema version {version}; this memprov knows versions up to "
+                f"{self.schema.version}"
+            )
+        return version
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """All of it, durable when this returns, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def batches(values: Iterable[str]) -> Iterator[str]:
+    """The texts as JSON arrays for ``json_each``: one variable for thousands of ids, not one each (D11).
+
+    What is no valid text stands in no ledger, and is left out.
+    """
+    rest = (value for value in values if storable(value))
+    while batch := list(islice(rest, _BATCH)):
+        yield json_text(batch)
+
+
+def storable(value: str) -> bool:
+    """Whether an id or key is valid text."""
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def raw(value: str) -> bytes:
+    """Text that need not be valid Unicode, for ``CAST(? AS TEXT)``."""
+    return to_bytes(value)
+
+
+def from_raw(value: Value) -> str:
+    """Text that was read through ``CAST(… AS BLOB)``."""
+    return to_text(value) if isinstance(value, bytes) else ""
+
+
+def sync_directory(path: str) -> None:
+    """Make the names in a directory durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        CALLS.sync(fd)
+    finally:
+        os.close(fd)
+
+
+def _pragma(connection: apsw.Connection, name: str) -> int:
+    return integer(next(iter(connection.execute(f"PRAGMA {name}")))[0])

@@ -1,0 +1,158 @@
+"""The effects on plugin state: rows of the shared database, of this workspace only.
+
+Each effect is one transaction. Only rows that the effect names are deleted or rewritten; a row that is rewritten keeps
+its key and its time, and whatever else its value holds. ``before`` digests make a repetition harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from attrs import frozen
+
+from memprov.core.effects import (
+    CutPreimages,
+    DropCheckpoints,
+    DropRecall,
+    DropSeenScopes,
+    DropSignals,
+    TrimEvents,
+    TrimRewinds,
+    rewind_key,
+    trim_event,
+)
+from memprov.core.text import cut, digest, json_text
+from memprov.shell.openclaw.database import Database, Reader, writing
+from memprov.shell.openclaw.state import (
+    CHECKPOINTS,
+    EVENTS,
+    META,
+    OWNER,
+    PREIMAGES,
+    RECALL,
+    REWINDS,
+    SEEN,
+    SIGNALS,
+    TABLE,
+    StateRow,
+    candidates_of,
+    event_rows,
+    scope_of,
+    wrapped_rows,
+)
+from memprov.shell.openclaw.values import Json
+
+__all__ = ["StateEffect", "StateWriter"]
+
+StateEffect = DropSignals | TrimRewinds | TrimEvents | DropRecall | DropCheckpoints | DropSeenScopes | CutPreimages
+
+
+@frozen
+class StateWriter:
+    """Carries out the effects on the state rows of one workspace."""
+
+    database: Database
+    keys: tuple[str, ...]
+    now_ms: int
+
+    def apply(self, effect: StateEffect) -> None:
+        """Carry out one effect."""
+        with writing(self.database) as reader:
+            if not reader.has(TABLE):
+                return
+            match effect:
+                case DropSignals(keys):
+                    self._drop_signals(reader, frozenset(keys))
+                case DropRecall(row_keys):
+                    self._drop(reader, RECALL, row_keys, lambda row: row.key)
+                case DropCheckpoints(keys):
+                    self._drop(reader, CHECKPOINTS, keys, lambda row: row.key)
+                case DropSeenScopes(scopes):
+                    self._drop(reader, SEEN, scopes, scope_of)
+                case TrimRewinds():
+                    self._trim_rewinds(reader, effect)
+                case TrimEvents():
+                    self._trim_events(reader, effect)
+                case CutPreimages():
+                    self._cut_preimages(reader, effect)
+
+    def _rows(self, reader: Reader, namespace: str) -> list[StateRow]:
+        return list(wrapped_rows(reader, namespace, self.keys, self.now_ms))
+
+    def _drop(
+        self, reader: Reader, namespace: str, names: Iterable[str], name_of: Callable[[StateRow], str]
+    ) -> list[StateRow]:
+        gone = frozenset(names)
+        rows = [row for row in self._rows(reader, namespace) if name_of(row) in gone]
+        _delete(reader, namespace, (row.entry_key for row in rows))
+        return rows
+
+    def _drop_signals(self, reader: Reader, keys: frozenset[str]) -> None:
+        dropped = self._drop(reader, SIGNALS, keys, lambda row: row.key)
+        workspaces = {row.envelope.get("workspaceKey") for row in dropped}
+        for row in self._rows(reader, META):
+            if row.key == "phase" and row.envelope.get("workspaceKey") in workspaces:
+                moment = datetime.fromtimestamp(self.now_ms / 1000, UTC).isoformat(timespec="milliseconds")
+                stamp = moment.replace("+00:00", "Z")
+                _rewrite(reader, META, row.entry_key, _with(row, {**row.value, "updatedAt": stamp}))
+
+    def _trim_rewinds(self, reader: Reader, effect: TrimRewinds) -> None:
+        trims = {trim.key: trim for trim in effect.trims}
+        for row in self._rows(reader, REWINDS):
+            trim, candidates = trims.get(row.key), candidates_of(row.value)
+            if trim is None or candidates is None or rewind_key(candidates) != trim.before:
+                continue
+            if trim.whole:
+                _delete(reader, REWINDS, [row.entry_key])
+                continue
+            gone = frozenset(trim.items)
+            listed = row.value["candidates"]
+            kept = [item for i, item in enumerate(listed if isinstance(listed, list) else ()) if i not in gone]
+            key = trim.key_after or row.key
+            value = _with(row, {**row.value, "candidates": kept}, key)
+            prefix = row.entry_key.partition(":")[0]
+            entry_key = row.entry_key if key == row.key else f"{prefix}:{digest(key)}"
+            if entry_key != row.entry_key:
+                _delete(reader, REWINDS, [entry_key])
+            _rewrite(reader, REWINDS, row.entry_key, value, entry_key)
+
+    def _trim_events(self, reader: Reader, effect: TrimEvents) -> None:
+        trims = {trim.key: trim for trim in effect.trims}
+        for entry_key, payload in event_rows(reader, self.keys, self.now_ms):
+            trim = trims.get(entry_key)
+            if trim is None or digest(payload) != trim.before:
+                continue
+            if trim.whole:
+                _delete(reader, EVENTS, [entry_key])
+            else:
+                _rewrite(reader, EVENTS, entry_key, trim_event(payload, trim.items))
+
+    def _cut_preimages(self, reader: Reader, effect: CutPreimages) -> None:
+        cuts = {(change.key, change.before): change for change in effect.cuts}
+        for row in self._rows(reader, PREIMAGES):
+            content = row.value.get("content")
+            change = cuts.get((row.key, digest(content))) if isinstance(content, str) else None
+            if change is not None and isinstance(content, str):
+                left = cut(content, change.spans)
+                value = {**row.value, "content": left, "contentHash": digest(left)}
+                _rewrite(reader, PREIMAGES, row.entry_key, _with(row, value))
+
+
+def _with(row: StateRow, payload: Json, key: str | None = None) -> str:
+    """The row's value around another payload."""
+    return json_text({**row.envelope, **({} if key is None else {"key": key}), "value": payload})
+
+
+def _delete(reader: Reader, namespace: str, entry_keys: Iterable[str]) -> None:
+    reader.connection.executemany(
+        f"DELETE FROM {TABLE} WHERE plugin_id = ? AND namespace = ? AND entry_key = ?",
+        ((OWNER, namespace, key) for key in entry_keys),
+    )
+
+
+def _rewrite(reader: Reader, namespace: str, entry_key: str, value: str, new_key: str | None = None) -> None:
+    reader.connection.execute(
+        f"UPDATE {TABLE} SET value_json = ?, entry_key = ? WHERE plugin_id = ? AND namespace = ? AND entry_key = ?",
+        (value, new_key or entry_key, OWNER, namespace, entry_key),
+    )

@@ -1,0 +1,86 @@
+"""Carrying out a plan's effects, one by one, while the workspace lock is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from memprov.core.effects import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile
+from memprov.core.lineage import Basis
+from memprov.core.selection import Selection
+from memprov.core.snapshot import MemorySnapshot
+from memprov.errors import InputError, PartialError, RefusedError
+from memprov.shell.openclaw.database import Database, OrdinaryAccess
+from memprov.shell.openclaw.ledger import VectorLoader, check_index, drop_origins, purge_index, record_tombstones
+from memprov.shell.openclaw.lock import Lease
+from memprov.shell.openclaw.reader import Layout, read_snapshot
+from memprov.shell.openclaw.rows import StateWriter
+from memprov.shell.workspace import Calls, cut_file, remove_file
+
+__all__ = ["OpenClawWriter"]
+
+
+@frozen
+class OpenClawWriter:
+    """The store while its lock is held."""
+
+    layout: Layout
+    lease: Lease
+    clock: Callable[[], float]
+    load_vectors: VectorLoader
+    calls: Calls
+
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
+        """As ``Store.snapshot``, under the lock; a busy writer elsewhere in the databases does not disturb it."""
+        return read_snapshot(self.layout, OrdinaryAccess(), selection, self.clock)
+
+    def admit(self, effects: tuple[Effect, ...]) -> None:
+        """Refuse, before any write, what could not be carried out."""
+        for effect in effects:
+            if isinstance(effect, PurgeIndex):
+                check_index(self._ledger, OrdinaryAccess(), effect, self.load_vectors)
+            elif isinstance(effect, RecordTombstones):
+                self._require_own_agent(effect.agent_id)
+                for session_id in effect.session_ids:
+                    if _has_surrogate(session_id):
+                        raise RefusedError(f"the session id {session_id!r} is no valid text, so no store can hold it")
+            elif isinstance(effect, DropOrigins):
+                self._require_own_agent(effect.agent_id)
+
+    def apply(self, effect: Effect, basis: Basis) -> bool:
+        """Carry out one effect, durably; see ``memprov.shell.port.Writer``."""
+        self.lease.confirm()
+        try:
+            return self._apply(effect, basis)
+        except RefusedError as error:  # it is too late to refuse
+            raise PartialError(str(error)) from error
+
+    def _apply(self, effect: Effect, basis: Basis) -> bool:
+        layout, now_ms = self.layout, int(self.clock() * 1000)
+        match effect:
+            case RecordTombstones():
+                return record_tombstones(self._ledger, effect, basis, now_ms)
+            case PurgeIndex():
+                return purge_index(self._ledger, effect, basis, layout.agent_id, self.load_vectors)
+            case DropOrigins():
+                drop_origins(self._ledger, effect)
+            case CutFile():
+                cut_file(layout.place.workspace, effect, calls=self.calls)
+            case RemoveFile():
+                remove_file(layout.place.workspace, effect, calls=self.calls)
+            case _:
+                StateWriter(layout.config.shared_database, tuple(sorted(layout.place.keys)), now_ms).apply(effect)
+        return True
+
+    @property
+    def _ledger(self) -> Database:
+        return self.layout.config.agent_database(self.layout.agent_id)
+
+    def _require_own_agent(self, agent_id: str) -> None:
+        if agent_id != self.layout.agent_id:
+            raise InputError(f"the plan is for agent {agent_id!r}, the store for {self.layout.agent_id!r}")
+
+
+def _has_surrogate(value: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in value)

@@ -1,0 +1,53 @@
+"""A store on plain values: the model behind the port, with a place to interfere before and after every effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from memprov import Basis, MemorySnapshot, Selection, SessionRecord, StoreIdentity
+from memprov.core.effects import Effect, PurgeIndex, RecordTombstones, apply_effect
+
+__all__ = ["ModelStore"]
+
+
+class ModelStore:
+    """The pure model as a store. ``before`` and ``after`` are called with the effect's number, and may raise."""
+
+    def __init__(self, snapshot: MemorySnapshot, catalogue: tuple[SessionRecord, ...] = ()) -> None:
+        self.state = snapshot
+        self.sessions = catalogue
+        self.applied: list[Effect] = []
+        self.locked = 0
+        self.before: Callable[[int, Effect], None] = lambda number, effect: None
+        self.after: Callable[[int, Effect], None] = lambda number, effect: None
+
+    @property
+    def identity(self) -> StoreIdentity:
+        return self.state.store
+
+    def catalogue(self) -> tuple[SessionRecord, ...]:
+        return self.sessions
+
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
+        return self.state
+
+    @contextmanager
+    def exclusive(self, *, break_lock: bool = False) -> Iterator[ModelStore]:
+        self.locked += 1
+        yield self
+
+    def admit(self, effects: tuple[Effect, ...]) -> None:
+        pass
+
+    def apply(self, effect: Effect, basis: Basis) -> bool:
+        number = len(self.applied)
+        self.before(number, effect)
+        if isinstance(effect, RecordTombstones | PurgeIndex):
+            now = self.state.origins.basis(basis.session_ids, basis.entry_keys)
+            if now.lineage != basis.lineage:
+                return False
+        self.state = apply_effect(self.state, effect)
+        self.applied.append(effect)
+        self.after(number, effect)
+        return True
