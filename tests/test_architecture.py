@@ -38,7 +38,7 @@ NUMPY_IMPURE = frozenset({
 # Package -> the only modules below which it may be imported. SQLite is reached through apsw alone: two SQLite
 # libraries on one database file in one process break its locks.
 ONLY_BELOW = {
-    "apsw": ("memprov.shell",),
+    "apsw": ("memprov.shell", "memprov.testing"),
     "click": ("memprov.cli",),
     "filelock": ("memprov.shell",),
     "hypothesis": ("memprov.testing",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import random
 import time
 from collections.abc import Mapping
@@ -385,6 +386,16 @@ def test_an_archive_does_not_speak_for_a_session_that_is_there() -> None:
     child = SessionRecord("main", "child", "agent:main:c", parent_key="agent:main:a")
     assert [str(r.kind) for r in resolve_kinds([older, live, child])] == ["unknown", "interactive", "interactive"]
     assert [str(r.kind) for r in resolve_kinds([older, child])] == ["unknown", "unknown"]
+
+
+def test_every_generation_of_a_key_counts_with_its_own_parent() -> None:
+    now = SessionRecord("main", "now", "agent:main:a", parent_key="agent:main:p")
+    before = evolve(now, session_id="before", state="retained", parent_key="agent:main:job")
+    parents = [SessionRecord("main", "p", "agent:main:p"), SessionRecord("main", "j", "agent:main:job", kind="cron")]
+    child = SessionRecord("main", "child", "agent:main:c", parent_key="agent:main:a")
+    for people in itertools.permutations([now, before, *parents, child]):
+        found = {record.session_id: str(record.kind) for record in resolve_kinds(people)}
+        assert found == {"now": "interactive", "before": "cron", "p": "interactive", "j": "cron", "child": "cron"}
 
 
 def test_a_session_without_a_key_keeps_its_kind() -> None:

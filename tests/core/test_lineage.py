@@ -509,6 +509,14 @@ def test_case_F6_report_B09_only_a_certain_failure_gives_reserved_origins_up(
 
 
 def test_every_outcome_is_decided() -> None:
+    assert [str(outcome) for outcome in PublicationOutcome] == [
+        "not_attempted",
+        "refused",
+        "committed",
+        "committed_then_failed",
+        "unknown",
+    ]
+    assert not keeps_reserved(PublicationOutcome("refused"))
     assert {outcome for outcome in PublicationOutcome if not keeps_reserved(outcome)} == {
         PublicationOutcome.NOT_ATTEMPTED,
         PublicationOutcome.REFUSED,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 from attrs import evolve, frozen
@@ -134,7 +133,7 @@ def _inherit(nodes: dict[str, _Node]) -> dict[str, SessionKind]:
             children.setdefault(parent, []).append(key)
 
     # What never loses its last parent descends from a circle, or stands in one.
-    waiting = Counter({key: len(node.parents) for key, node in nodes.items()})
+    waiting = {key: len(node.parents) for key, node in nodes.items()}
     roots = [key for key, count in waiting.items() if count == 0]
     while roots:
         key = roots.pop()

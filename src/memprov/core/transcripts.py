@@ -9,10 +9,10 @@ class that ``trust`` gives its message.
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+import numpy as np
 from attrs import field, frozen
 
 from memprov.core import trust
@@ -186,8 +186,7 @@ def _wrapped(text: str) -> Iterator[str]:
     if u16_length(text) <= _WRAP:
         yield text
         return
-    units = text if text <= "\uffff" or text.isascii() else text
-    units = _as_units(text) if any(character > "\uffff" for character in text) else text
+    units = "".join(map(chr, np.frombuffer(text.encode("utf-16-le"), "<u2").tolist()))  # a character for each unit
     position = 0
     while len(units) - position > _WRAP:
         limit = position + _WRAP
@@ -195,24 +194,16 @@ def _wrapped(text: str) -> Iterator[str]:
         if split < 0:
             split = limit - ("\ud800" <= units[limit - 1] <= "\udbff" and "\udc00" <= units[limit] <= "\udfff")
         if piece := units[position:split].strip(" "):
-            yield _from_units(piece)
+            yield _joined(piece)
         position = split
         while position < len(units) and units[position] == " ":
             position += 1
     if piece := units[position:].strip(" "):
-        yield _from_units(piece)
+        yield _joined(piece)
 
 
-def _as_units(text: str) -> str:
-    """The text with a character for each UTF-16 unit."""
-    return "".join(map(chr, array("H", text.encode("utf-16" + _NATIVE, "surrogatepass"))))
-
-
-def _from_units(units: str) -> str:
-    return units.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-
-
-_NATIVE = "-le" if array("H", b"\1\0")[0] == 1 else "-be"
+def _joined(units: str) -> str:
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def _internal_run(

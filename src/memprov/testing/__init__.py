@@ -1,8 +1,14 @@
 """Tools for testing a program that keeps memory, for users of memprov as well as for memprov itself.
 
-What lives here: synthetic corpora, Hypothesis strategies, a deterministic embedder. This package may import
-`memprov.core` and `memprov.shell`; neither of them may import it, so that no part of the library depends
-on Hypothesis or on made-up data.
+``synthetic_snapshot`` makes the memory of any number of sessions, ``synthetic_sessions`` their catalogue, and
+``write_openclaw_store`` puts both on disk in the form of OpenClaw 2026.9.6. All of it is made up and reproducible.
+
+This package may import ``memprov.core`` and ``memprov.shell``; neither of them may import it, so that no part of the
+library depends on made-up data.
 """
 
-__all__: list[str] = []
+from memprov.testing.corpora import synthetic_snapshot
+from memprov.testing.openclaw_store import write_openclaw_store
+from memprov.testing.sessions import synthetic_sessions
+
+__all__ = ["synthetic_sessions", "synthetic_snapshot", "write_openclaw_store"]

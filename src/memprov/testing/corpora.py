@@ -9,7 +9,6 @@ some claims were heard in two sessions, so that their lineage is mixed; some tex
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from itertools import repeat
 
 from attrs import define, field
@@ -33,6 +32,7 @@ from memprov.core.snapshot import Chunk, ChunkTable, MemorySnapshot
 from memprov.core.text import json_text
 from memprov.errors import InputError
 from memprov.testing.pages import (
+    LINES_PER_CHUNK,
     CorpusLine,
     DayLines,
     daily_note,
@@ -49,7 +49,6 @@ __all__ = ["synthetic_snapshot"]
 
 _CORPUS = "memory/.dreams/session-corpus"
 _SNIPPET_UNITS = 280
-_LINES_PER_CHUNK = 20
 _BATCH = 240
 _DIARY_LINES = 5
 _RECENT_DAYS = 64
@@ -212,15 +211,15 @@ class _Memory:
         """A memory file in the index, in chunks of some lines."""
         self.sources.append(IndexSource(page.path))
         rows = page.text.removesuffix("\n").split("\n")
-        for start in range(0, len(rows), _LINES_PER_CHUNK):
-            part = rows[start : start + _LINES_PER_CHUNK]
+        for start in range(0, len(rows), LINES_PER_CHUNK):
+            part = rows[start : start + LINES_PER_CHUNK]
             self._chunk("memory", page.path, start, part, origin_class, SessionKind.UNKNOWN)
 
     def _index_session(self, record: SessionRecord, spoken: list[str], origin_class: OriginClass) -> None:
         path = f"sessions/{self.agent_id}/{record.session_id}.jsonl"
         self.sources.append(IndexSource(path, "sessions"))
-        for start in range(0, len(spoken), _LINES_PER_CHUNK):
-            self._chunk("sessions", path, start, spoken[start : start + _LINES_PER_CHUNK], origin_class, record.kind)
+        for start in range(0, len(spoken), LINES_PER_CHUNK):
+            self._chunk("sessions", path, start, spoken[start : start + LINES_PER_CHUNK], origin_class, record.kind)
 
     def _chunk(
         self, source: str, path: str, start: int, rows: list[str], origin_class: OriginClass, kind: SessionKind
@@ -258,7 +257,7 @@ class _Memory:
         self.index_page(memory, OriginClass.AGENT)
         self.index_page(user, OriginClass.AGENT)
         self.ledger.append(CuratedWrite("USER.md", days[0].start_ms, session_key=days[0].ingested[0].session_key))
-        recall = {row.row_key: row for row in self._recall(recall_rows)}
+        recall = self._recall(recall_rows)
         names = sorted(recall)
         scopes = sorted(self.scopes)
         return MemorySnapshot(
@@ -289,11 +288,14 @@ class _Memory:
             ledger_writes=tuple(sorted(self.ledger, key=lambda write: (write.path, write.observed_at_ms))),
         )
 
-    def _recall(self, count: int) -> Iterator[RecallEntry]:
+    def _recall(self, count: int) -> dict[str, RecallEntry]:
         """The newest claims, some as the whole corpus line and some as the bare text."""
-        for line in self._newest(count):
-            snippet = line.text if line.number % 2 else line.said
-            yield RecallEntry(line.key, line.path, snippet, line.number, line.number)
+        found: dict[str, RecallEntry] = {}
+        for line in reversed(self._newest(count + count // 10 + 8)):  # a few are heard twice
+            if len(found) < count:
+                snippet = line.text if line.number % 2 else line.said
+                found.setdefault(line.key, RecallEntry(line.key, line.path, snippet, line.number, line.number))
+        return found
 
     def _newest(self, count: int) -> list[CorpusLine]:
         """The last lines of the corpus, as far as the last days have them."""

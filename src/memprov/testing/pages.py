@@ -17,6 +17,7 @@ from memprov.core.records import Preimage, SessionRecord
 from memprov.core.text import json_text
 
 __all__ = [
+    "LINES_PER_CHUNK",
     "CorpusLine",
     "DayLines",
     "daily_note",
@@ -28,6 +29,8 @@ __all__ = [
     "session_file",
 ]
 
+#: How much of a file or a session one chunk of the index holds.
+LINES_PER_CHUNK = 20
 _PREIMAGES = 8
 
 

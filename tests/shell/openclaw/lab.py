@@ -140,9 +140,9 @@ class Lab:
             statements.append(
                 "CREATE VIRTUAL TABLE memory_index_chunks_vec USING vec0 (id TEXT PRIMARY KEY, embedding FLOAT[4])"
             )
-        statements.append(f"INSERT INTO schema_meta VALUES ('primary', '{agent}')")
-        statements.append("INSERT INTO memory_index_state VALUES (1, 7)")
         self.make_database(path, tables, 23, statements)
+        self.insert(path, "schema_meta", meta_key="primary", agent_id=agent)
+        self.insert(path, "memory_index_state", id=1, revision=7)
 
     def make_database(self, path: Path, tables: dict[str, str], version: int, more: Iterable[str] = ()) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ class Lab:
 
     def insert(self, path: Path, table: str, /, **values: Any) -> None:
         marks = ", ".join("?" * len(values))
-        self.sql(path, f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", *values.values())
+        self.sql(path, f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", *values.values())  # noqa: S608
 
     # -- sessions
 
@@ -345,4 +345,3 @@ def fingerprint(*tops: Path) -> dict[str, tuple[object, ...]]:
             content = path.read_bytes() if path.is_file() else b""
             found[str(path)] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_uid, content)
     return found
-

@@ -69,7 +69,11 @@ def test_a_configuration_that_cannot_be_read_is_not_the_default_one(tmp_path: Pa
         workspaces(tmp_path, "{agents: ")
     with pytest.raises(CorruptStoreError, match="does not hold an object"):
         workspaces(tmp_path, "[]")
-    for config in ({"$include": "x"}, {"agents": {"entries": {"main": {"$include": "x"}}}}, {"session": {"$include": 1}}):
+    for config in (
+        {"$include": "x"},
+        {"agents": {"entries": {"main": {"$include": "x"}}}},
+        {"session": {"$include": 1}},
+    ):
         with pytest.raises(RefusedError, match="includes other files"):
             workspaces(tmp_path, config)
     assert workspaces(tmp_path, {"models": {"$include": "x"}}) == {"main": f"{tmp_path}/workspace"}
@@ -87,7 +91,7 @@ def test_what_is_not_there_is_named(lab: Lab) -> None:
             lab.open(agent)
     lab.write_config({"agents": {"entries": {"main": {"workspace": str(lab.workspace)}, "new": {}}}})
     (lab.state / "workspace-new").mkdir()
-    with pytest.raises(StoreNotFoundError, match="no the agent database|there is no the agent database"):
+    with pytest.raises(StoreNotFoundError, match="there is no agent database"):
         lab.open("new")
     lab.shared.unlink()
     with pytest.raises(StoreNotFoundError, match="shared state database"):

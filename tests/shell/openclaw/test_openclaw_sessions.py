@@ -56,7 +56,7 @@ def test_case_B9_the_exact_hook_source(
 
 
 def test_a_retained_window_does_not_inherit_the_records_hook_source(lab: Lab) -> None:
-    columns = {"hook_external_content_source": "webhook", "session_entry_provenance": 1}
+    columns: dict[str, Any] = {"hook_external_content_source": "webhook", "session_entry_provenance": 1}
     key = lab.session("old", "agent:main:hook:w", current=False, **columns)
     lab.session("new", key, entry={"hookExternalContentSource": "webhook"}, **columns)
     assert [catalogue(lab)[i].hook_source for i in ("old", "new")] == [None, "webhook"]

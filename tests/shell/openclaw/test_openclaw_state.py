@@ -107,7 +107,9 @@ def test_expired_rows_are_gone(lab: Lab) -> None:
     for number, expires in enumerate((NOW - 1, NOW, NOW + 60_000, None)):
         key = f"k{number}"
         lab.row(RECALL, key, {"key": key})
-        lab.sql(lab.shared, "UPDATE plugin_state_entries SET expires_at = ? WHERE value_json LIKE ?", expires, f"%{key}%")
+        lab.sql(
+            lab.shared, "UPDATE plugin_state_entries SET expires_at = ? WHERE value_json LIKE ?", expires, f"%{key}%"
+        )
     assert [row.key for row in lab.open().snapshot().recall] == ["k2", "k3"]
 
 
@@ -157,8 +159,7 @@ def test_case_H1_and_H2_the_ledger_is_read(lab: Lab) -> None:
 def test_what_is_no_observation_is_ignored(lab: Lab, fields: dict[str, Any]) -> None:
     if fields.get("observedAt") == float("inf"):
         lab.observation("MEMORY.md", observedAt=0)
-        update = "UPDATE plugin_state_entries SET value_json = replace(value_json, '\"observedAt\":0', '\"observedAt\":1e400')"
-        lab.sql(lab.shared, update)
+        lab.sql(lab.shared, "UPDATE plugin_state_entries SET value_json = replace(value_json, 'At\":0', 'At\":1e400')")
     else:
         lab.observation("MEMORY.md", **fields)
     assert lab.open().snapshot().ledger_writes == ()

@@ -14,7 +14,9 @@ from memprov.core.selection import Selectors, select_sessions
 from memprov.core.snapshot import MemorySnapshot
 from tests.shell.openclaw.lab import NOW, Lab, fingerprint
 
-PATCH = "*** Begin Patch\n*** Update File: MEMORY.md\n*** Move to: memory/b.md\n*** Delete File: USER.md\r\n*** End Patch"
+PATCH = (
+    "*** Begin Patch\n*** Update File: MEMORY.md\n*** Move to: memory/b.md\n*** Delete File: USER.md\r\n*** End Patch"
+)
 
 
 def call(name: str, arguments: Any, *, kind: str = "toolCall", field: str = "arguments") -> dict[str, Any]:
@@ -58,7 +60,14 @@ def test_case_H5_a_patch_names_files(lab: Lab, arguments: Any) -> None:
         message(call("write", {"path": "MEMORY.md"}, kind="text")),
         *(
             message(call("write", {"path": path}))
-            for path in ("notes/MEMORY.md", "memory.md", "users/al/USER.md", "DREAMS.md", "../ws2/MEMORY.md", "/MEMORY.md")
+            for path in (
+                "notes/MEMORY.md",
+                "memory.md",
+                "users/al/USER.md",
+                "DREAMS.md",
+                "../ws2/MEMORY.md",
+                "/MEMORY.md",
+            )
         ),
         message(call("write", {"path": "memory"})),
         message(call("write", {"path": ""})),
@@ -172,10 +181,14 @@ def test_D20_packed_transcripts_are_read_and_no_copy_is_made(lab: Lab) -> None:
 
 @pytest.mark.parametrize("inner", [lambda event: event, json.dumps])
 @pytest.mark.parametrize("in_file", [False, True])
-def test_D20_a_session_in_cold_storage_stays_there(lab: Lab, inner: Any, in_file: bool) -> None:  # noqa: FBT001
+def test_D20_a_session_in_cold_storage_stays_there(lab: Lab, inner: Any, in_file: bool) -> None:
     lab.session("s1")
     event = message(call("write", {"path": "USER.md"}))
-    lines = [{"kind": "header", "x": 1}, {"kind": "event", "seq": 1, "event": inner(event)}, {"kind": "fts", "text": "x"}]
+    lines = [
+        {"kind": "header", "x": 1},
+        {"kind": "event", "seq": 1, "event": inner(event)},
+        {"kind": "fts", "text": "x"},
+    ]
     blob = zstandard.compress("\n".join(map(json.dumps, lines)).encode())
     name = "0" * 64 + ".jsonl.zst"
     values = {} if in_file else {"archive_blob": blob}

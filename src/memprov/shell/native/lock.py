@@ -11,7 +11,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from filelock import FileLock, Timeout
@@ -32,10 +32,10 @@ def held(path: str, *, clock: Callable[[], float], sleep: Callable[[float], None
     lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
     _acquire(lock, path, clock, sleep)
     try:
-        _note(path, {"pid": os.getpid(), "host": socket.gethostname(), "since": clock()})
+        _note(path, json_text({"pid": os.getpid(), "host": socket.gethostname(), "since": clock()}))
         yield
+        _note(path, "")
     finally:
-        _note(path, None)
         lock.release()
 
 
@@ -56,10 +56,10 @@ def _acquire(lock: FileLock, path: str, clock: Callable[[], float], sleep: Calla
             return
 
 
-def _note(path: str, holder: dict[str, object] | None) -> None:
+def _note(path: str, holder: str) -> None:
     """Say who holds the lock, or that nobody does. Only the holder writes here, and nothing depends on it."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("" if holder is None else json_text(holder))
+    with suppress(OSError), open(path, "w", encoding="utf-8") as file:
+        file.write(holder)
 
 
 def _holder(path: str) -> str:

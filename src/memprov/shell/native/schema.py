@@ -207,11 +207,13 @@ CREATE TABLE checkpoints (
     excluded_reason TEXT
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE seen_scopes (scope_id INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE) STRICT;
+
 CREATE TABLE seen_hashes (
     seen_id INTEGER PRIMARY KEY,
-    scope TEXT NOT NULL,
+    scope_id INTEGER NOT NULL REFERENCES seen_scopes ON DELETE CASCADE,
     hash TEXT NOT NULL,
-    UNIQUE (scope, hash)
+    UNIQUE (scope_id, hash)
 ) STRICT;
 
 CREATE TABLE rewind_batches (batch_key TEXT PRIMARY KEY, recorded_at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -230,7 +232,7 @@ CREATE TABLE preimages (
 ) STRICT;
 
 CREATE TABLE writes (
-    write_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    write_id INTEGER PRIMARY KEY,
     path TEXT NOT NULL,
     agent_id TEXT NOT NULL,
     session_id TEXT,

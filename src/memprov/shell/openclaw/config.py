@@ -63,13 +63,13 @@ class Config:
     def agent_database(self, agent_id: str) -> Database:
         """An agent's own database: its origins, tombstones and index, and by default its sessions."""
         path = os.path.join(self.state_dir, "agents", agent_id, "agent", "openclaw-agent.sqlite")
-        return Database(path, "the agent database", AGENT_SCHEMA)
+        return Database(path, "agent database", AGENT_SCHEMA)
 
     @property
     def shared_database(self) -> Database:
         """The database of what plugins keep, for all agents."""
         path = os.path.join(self.state_dir, "state", "openclaw.sqlite")
-        return Database(path, "the shared state database", SHARED_SCHEMA)
+        return Database(path, "shared state database", SHARED_SCHEMA)
 
     def agents(self) -> tuple[str, ...]:
         """Every agent that is configured or has a database, sorted."""

@@ -127,7 +127,7 @@ def find_session_database(layout: Layout, access: Access) -> tuple[Database, str
     database = evolve(own, path=store.database)
     if os.path.realpath(store.database) == os.path.realpath(own.path):
         return own, agent
-    database = evolve(database, title="the session database")
+    database = evolve(database, title="session database")
     if store.owner is not None:
         return database, store.owner
     if store.shared:

@@ -220,7 +220,7 @@ def _is_observation(record: Json, key: str) -> bool:
         and _HASH.fullmatch(member(record, "fileHash")) is not None
         and record.get("originClass") in ("agent", "untrusted")
         and isinstance(observed, int | float)
-        and observed == int(observed)
         and abs(observed) <= _SAFE_INTEGER
+        and observed == int(observed)
         and bool(member(record, "reservationId"))
     )

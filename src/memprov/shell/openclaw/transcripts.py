@@ -10,12 +10,14 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import IO
 
 from attrs import define, field, frozen
 
 from memprov.core.references import session_id_from_file_name
 from memprov.core.sessions import is_dream_narrative
+from memprov.core.text import to_text
 from memprov.errors import RefusedError
 from memprov.shell.openclaw.database import Reader
 from memprov.shell.openclaw.sessions import ArchiveRow, is_cron_run
@@ -25,6 +27,7 @@ __all__ = ["ArchiveFile", "Findings", "Roots", "archive_files", "read_archive_ro
 
 _TOOLS = frozenset({"write", "edit", "apply_patch"})
 _CALLS = frozenset({"toolCall", "tool_call", "tool_use"})
+_PIECE = 1 << 18
 _PATCH_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
@@ -221,19 +224,28 @@ def _bytes(value: Value) -> bytes:
 
 
 def _lines(file: IO[bytes], *, packed: bool) -> Iterator[str]:
-    if not packed:
-        yield from _decoded(file)
-        return
+    """The lines of a file, a piece at a time; what is torn off is an error, and not the end."""
+    rest = b""
+    for piece in _unpacked(file) if packed else iter(partial(file.read, _PIECE), b""):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from map(to_text, lines)
+    if rest:
+        yield to_text(rest)
+
+
+def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
     try:
         import zstandard  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise RefusedError("a transcript is packed; install memprov[openclaw] to read it") from error
+    frame = None
     try:
-        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as stream:
-            yield from _decoded(stream)
+        while packed := file.read(_PIECE):
+            while packed:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                yield frame.decompress(packed)
+                packed, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
     except zstandard.ZstdError as error:
         raise OSError(f"it is damaged ({error})") from error
-
-
-def _decoded(file: IO[bytes]) -> Iterator[str]:
-    return iter(io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="\n"))
+    if frame is not None:
+        raise OSError("it is damaged (its end is missing)")

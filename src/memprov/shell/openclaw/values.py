@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NoReturn, cast
@@ -24,7 +25,9 @@ def text(value: Value) -> str:
 
 def integer(value: object, default: int = 0) -> int:
     """A number as a whole number."""
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return default
+    return int(value)
 
 
 def json_value(source: str) -> object:

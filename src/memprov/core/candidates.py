@@ -1,0 +1,186 @@
+"""Which lines of a transcript are new, and how they are written into the corpus (FACTS 2.4, 2.6).
+
+A checkpoint says from where to look, the seen hashes what was taken. The checkpoint is a shortcut and the hashes are
+the truth: when a transcript was rewritten, or a rule that kept it out is gone, everything is looked at again and what
+was taken before is known again by its hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import datetime, tzinfo
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from memprov.core.entry_keys import collapse, seen_hash
+from memprov.core.records import OriginClass
+from memprov.core.sources import Source, Transcript
+from memprov.core.staging import Checkpoint, IngestState
+from memprov.core.text import u16_length
+from memprov.core.transcripts import ContentLine, content_hash, read_transcript
+from memprov.core.trust import Provenance
+
+__all__ = [
+    "Candidate",
+    "DayRule",
+    "Scan",
+    "corpus_line",
+    "corpus_path",
+    "day_of",
+    "per_source_limit",
+    "scan_source",
+    "snippet_of",
+    "truncated",
+]
+
+MIN_SNIPPET_UNITS = 12
+MAX_SNIPPET_UNITS = 280
+MAX_LINE_UNITS = 344
+#: How many lines one sweep or batch takes.
+MAX_LINES = 240
+
+
+class DayRule(Enum):
+    """What to do with the lines of a day: take them, pass them over for good, or leave them for another time."""
+
+    TAKE = "take"
+    SKIP = "skip"
+    LATER = "later"
+
+
+@frozen
+class Candidate:
+    """A line to be taken. ``index`` is its place among the lines of its transcript, ``number`` that of its event."""
+
+    source: Source
+    index: int
+    number: int
+    day: str
+    snippet: str
+    line: str
+    hash: str
+    provenance: Provenance
+
+
+@frozen
+class Scan:
+    """What a transcript has to offer. ``checkpoint`` holds if all candidates are taken, ``None`` if nothing changed.
+
+    ``blocked`` is the place of the first line that is left for another time. ``internal`` is the reason for which the
+    transcript is no conversation after all.
+    """
+
+    source: Source
+    candidates: tuple[Candidate, ...] = ()
+    checkpoint: Checkpoint | None = None
+    blocked: int | None = None
+    internal: str | None = None
+
+
+def day_of(moment_ms: int, zone: tzinfo) -> str:
+    """The day of a time, ``YYYY-MM-DD``, in this zone."""
+    return datetime.fromtimestamp(moment_ms / 1000, zone).date().isoformat()
+
+
+def corpus_path(day: str) -> str:
+    """The corpus file of a day."""
+    return f"memory/.dreams/session-corpus/{day}.txt"
+
+
+def truncated(text: str, limit: int) -> str:
+    """The longest start of the text that has at most ``limit`` UTF-16 units."""
+    if len(text) <= limit and (text.isascii() or u16_length(text) <= limit):
+        return text
+    if text.isascii():
+        return text[:limit]
+    units = 0
+    for position, character in enumerate(text):
+        units += 2 if character > "\uffff" else 1
+        if units > limit:
+            return text[:position]
+    return text
+
+
+def snippet_of(line: str) -> str:
+    """What a line contributes: blanks collapsed, cut at 280 units."""
+    return truncated(collapse(line), MAX_SNIPPET_UNITS)
+
+
+def corpus_line(source: Source, number: int, snippet: str) -> str:
+    """The corpus line of a snippet. Its prefix is what makes it this session's (D1)."""
+    return truncated(f"[{source.agent_id}/{source.path}#L{number}] {snippet}", MAX_LINE_UNITS)
+
+
+def per_source_limit(sources: int) -> int:
+    """How many lines one transcript may contribute when there are this many."""
+    return min(80, max(12, -(-MAX_LINES // max(sources, 1))))
+
+
+def scan_source(
+    transcript: Transcript,
+    state: IngestState,
+    checkpoint: Checkpoint | None,
+    day_rule: Callable[[str], DayRule],
+    *,
+    zone: tzinfo,
+    limit: int | None = None,
+    classes: Collection[OriginClass] = tuple(OriginClass),
+) -> Scan:
+    """The new lines of a transcript, at most ``limit`` of them, of these origin classes only.
+
+    ``checkpoint`` is what the state has for it.
+    """
+    source = transcript.source
+    reading = read_transcript(transcript.messages, modified_ms=source.modified_ms, archived=transcript.archived)
+    lines = reading.lines
+    done = Checkpoint(source.state_key, source.modified_ms, source.size, content_hash(lines), len(lines), len(lines))
+    if reading.internal is not None:
+        return Scan(source, (), None if done == checkpoint else done, internal=reading.internal)
+    if checkpoint == done:
+        return Scan(source)
+    seen = {*state.seen.get(source.scope, ())}
+    old_seen = frozenset(state.seen.get(source.legacy_scope, ()) if source.legacy_scope else ())
+    candidates: list[Candidate] = []
+    blocked: int | None = None
+    end = start = _first_unread(lines, done, checkpoint)
+    for index in range(start, len(lines)):
+        if limit is not None and len(candidates) >= limit:
+            break
+        end = index + 1
+        line = lines[index]
+        snippet = snippet_of(line.text)
+        provenance = _provenance(source, line)
+        if u16_length(snippet) < MIN_SNIPPET_UNITS or provenance.origin_class not in classes:
+            continue
+        day = day_of(line.timestamp_ms or source.modified_ms, zone)
+        rule = day_rule(day)
+        if rule is not DayRule.TAKE:
+            if rule is DayRule.LATER and blocked is None:
+                blocked = index
+            continue
+        hashed = seen_hash(source.scope, line.timestamp_ms, line.number, snippet)
+        if hashed in seen or (
+            source.legacy_scope is not None
+            and old_seen
+            and seen_hash(source.legacy_scope, line.timestamp_ms, line.number, snippet) in old_seen
+        ):
+            continue
+        seen.add(hashed)
+        written = corpus_line(source, line.number, snippet)
+        candidates.append(Candidate(source, index, line.number, day, snippet, written, hashed, provenance))
+    return Scan(source, tuple(candidates), evolve(done, last_content_line=end), blocked)
+
+
+def _first_unread(lines: tuple[ContentLine, ...], done: Checkpoint, before: Checkpoint | None) -> int:
+    """From where to look: where the checkpoint ended if the lines that it saw are still there, else the start."""
+    if before is None or not before.content_hash or before.line_count > len(lines):
+        return 0
+    same = done.content_hash if before.line_count == len(lines) else content_hash(lines[: before.line_count])
+    return min(before.last_content_line, len(lines)) if same == before.content_hash else 0
+
+
+def _provenance(source: Source, line: ContentLine) -> Provenance:
+    if source.foreign:
+        return evolve(line.provenance, origin_class=OriginClass.UNTRUSTED)
+    return line.provenance

@@ -1,0 +1,252 @@
+"""The plan of automatic ingestion: from admitted transcripts to effects, in the order that keeps memory forgettable.
+
+Origins are durable before any text is visible, the corpus line before the entry that cites it, and the hashes by which
+messages are known again before the checkpoint that says nothing is left to read. A crash between any two leaves a
+state from which the next sweep goes on: a line that stands in the corpus already is not appended again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, tzinfo
+
+from attrs import frozen
+
+from memprov.core.admission import Admission
+from memprov.core.candidates import (
+    MAX_LINES,
+    Candidate,
+    DayRule,
+    Scan,
+    corpus_path,
+    per_source_limit,
+    scan_source,
+)
+from memprov.core.effects import DropCheckpoints, DropSeenScopes, DropSignals
+from memprov.core.recording import Claim, SignalKind, Staged, stage_claims
+from memprov.core.records import Origin
+from memprov.core.sources import Admitted, Transcript
+from memprov.core.staging import Checkpoint, IngestState, evicted_scopes, outdated_hashes
+from memprov.core.text import digest, line_spans
+from memprov.core.write_effects import (
+    AddSeenHashes,
+    AppendCorpus,
+    RecordOrigins,
+    RequireAdmitted,
+    SetCheckpoints,
+    StageEntries,
+    WriteEffect,
+)
+from memprov.errors import InputError
+
+__all__ = [
+    "IngestPlan",
+    "IngestReport",
+    "Placed",
+    "Placement",
+    "place_lines",
+    "plan_ingestion",
+    "progress_effects",
+    "staging_effects",
+]
+
+_QUERY = "__dreaming_sessions__"
+
+
+@frozen
+class IngestReport:
+    """What a sweep does, in numbers and names; no memory text.
+
+    ``excluded`` has the reason for each session that was not read, ``internal`` for each that turned out to be no
+    conversation; ``lines`` counts the lines taken of each day. ``more`` says that the limit was reached.
+    """
+
+    excluded: tuple[Admission, ...] = ()
+    internal: tuple[tuple[str, str], ...] = ()
+    lines: tuple[tuple[str, int], ...] = ()
+    added_keys: tuple[str, ...] = ()
+    more: bool = False
+
+
+@frozen
+class IngestPlan:
+    """The effects of a sweep, in order, and what they amount to."""
+
+    effects: tuple[WriteEffect, ...]
+    report: IngestReport
+
+
+@frozen
+class Placed:
+    """A candidate and the number of its line in the corpus file of its day."""
+
+    candidate: Candidate
+    path: str
+    line: int
+
+
+@frozen
+class Placement:
+    """Where candidates come to stand, and what must be appended for that."""
+
+    placed: tuple[Placed, ...]
+    appends: tuple[AppendCorpus, ...]
+
+
+def plan_ingestion(
+    state: IngestState,
+    admitted: Admitted,
+    transcripts: Iterable[Transcript],
+    *,
+    today: str,
+    earliest_day: str | None = None,
+    zone: tzinfo = UTC,
+) -> IngestPlan:
+    """Plan one sweep over the admitted transcripts, which are read in turn and only as far as the limit lasts.
+
+    ``today`` is the day on which the sweep runs, in ``zone``: signals count per day. Lines of days before
+    ``earliest_day`` are passed over. Raises ``InputError`` for a day that is none.
+    """
+    for day in (today, earliest_day or today):
+        require_day(day)
+    checkpoints = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
+
+    def rule(day: str) -> DayRule:
+        return DayRule.TAKE if earliest_day is None or day >= earliest_day else DayRule.SKIP
+
+    limit, left = per_source_limit(len(admitted.sources)), MAX_LINES
+    scans: list[Scan] = []
+    for transcript in transcripts:
+        before = checkpoints.get(transcript.source.state_key)
+        scan = scan_source(transcript, state, before, rule, zone=zone, limit=min(limit, left))
+        scans.append(scan)
+        left -= len(scan.candidates)
+        if left <= 0:
+            break
+    candidates = [candidate for scan in scans for candidate in scan.candidates]
+    placement = place_lines(state.corpus, candidates)
+    staged = stage_claims(state, (_claim(placed, today) for placed in placement.placed))
+    days = [candidate.day for candidate in candidates]
+    effects = (
+        *staging_effects(state.agent_id, candidates, staged, placement.appends),
+        *progress_effects(
+            state,
+            candidates,
+            (*admitted.excluded, *(scan.checkpoint for scan in scans if scan.checkpoint is not None)),
+            admitted.known_keys,
+        ),
+    )
+    report = IngestReport(
+        excluded=admitted.decisions,
+        internal=tuple((scan.source.state_key, scan.internal) for scan in scans if scan.internal is not None),
+        lines=tuple((day, days.count(day)) for day in sorted(set(days))),
+        added_keys=staged.added,
+        more=left <= 0 or any(_unread(scan) for scan in scans),
+    )
+    return IngestPlan(effects, report)
+
+
+def require_day(day: str) -> str:
+    """Check a day, ``YYYY-MM-DD``; it is compared as text. Raises ``InputError``."""
+    try:
+        if date.fromisoformat(day).isoformat() == day:
+            return day
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"{day!r} is no day; write YYYY-MM-DD")
+
+
+def place_lines(corpus: Mapping[str, str], candidates: Iterable[Candidate]) -> Placement:
+    """Append the candidates' lines to the corpus files of their days, in order of days.
+
+    A line that stands there already, from an attempt that was interrupted or taken back, keeps its place.
+    """
+    by_day: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        by_day.setdefault(candidate.day, []).append(candidate)
+    placed: list[Placed] = []
+    appends: list[AppendCorpus] = []
+    for day in sorted(by_day):
+        path = corpus_path(day)
+        text = corpus.get(path)
+        lines = [(text or "")[start:end].rstrip("\r\n") for start, end in line_spans(text or "")]
+        places = {line: number for number, line in reversed(list(enumerate(lines, 1)))}
+        new: list[str] = []
+        for candidate in by_day[day]:
+            if candidate.line not in places:
+                new.append(candidate.line)
+                places[candidate.line] = len(lines) + len(new)
+            placed.append(Placed(candidate, path, places[candidate.line]))
+        if new:
+            appends.append(AppendCorpus(path, None if text is None else digest(text), tuple(new)))
+    return Placement(tuple(placed), tuple(appends))
+
+
+def staging_effects(
+    agent_id: str,
+    candidates: Iterable[Candidate],
+    staged: Staged,
+    appends: Iterable[AppendCorpus],
+    *,
+    origins: Iterable[Origin] = (),
+    between: Iterable[WriteEffect] = (),
+) -> tuple[WriteEffect, ...]:
+    """The effects that bring text in: the fence, origins, whatever is shown ``between``, corpus, entries."""
+    candidates = tuple(candidates)
+    if not candidates:
+        return ()
+    sessions = {c.source.session.session_id for c in candidates if c.source.session is not None}
+    effects: list[WriteEffect] = [RequireAdmitted(agent_id, tuple(sorted(sessions)))] if sessions else []
+    if every := (*origins, *staged.origins):
+        effects.append(RecordOrigins(agent_id, every))
+    effects += between
+    effects += appends
+    if staged.stale_signals:
+        effects.append(DropSignals(staged.stale_signals))
+    if staged.entries or staged.evicted:
+        effects.append(StageEntries(staged.entries, staged.evicted))
+    return tuple(effects)
+
+
+def progress_effects(
+    state: IngestState,
+    candidates: Iterable[Candidate],
+    checkpoints: Iterable[Checkpoint],
+    known_keys: frozenset[str] | None = None,
+) -> tuple[WriteEffect, ...]:
+    """The effects that say what was read: hashes first, then checkpoints; those of sessions that are gone go."""
+    effects: list[WriteEffect] = []
+    added: dict[str, list[str]] = {}
+    for candidate in candidates:
+        added.setdefault(candidate.source.scope, []).append(candidate.hash)
+    for scope, hashes in sorted(added.items()):
+        outdated = outdated_hashes((*state.seen.get(scope, ()), *hashes))
+        effects.append(AddSeenHashes(scope, tuple(hashes), outdated))
+    if added and (scopes := evicted_scopes({*state.seen, *added})):
+        effects.append(DropSeenScopes(scopes))
+    before = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
+    if changed := tuple(c for c in checkpoints if before.get(c.key) != c):
+        effects.append(SetCheckpoints(changed))
+    if known_keys is not None:
+        mine = f"{state.agent_id}:"
+        if gone := tuple(sorted(key for key in before if key.startswith(mine) and key not in known_keys)):
+            effects.append(DropCheckpoints(gone))
+    return tuple(effects)
+
+
+def _claim(placed: Placed, today: str) -> Claim:
+    candidate = placed.candidate
+    return Claim(
+        kind=SignalKind.DAILY,
+        path=placed.path,
+        line=placed.line,
+        snippet=candidate.snippet,
+        query=f"{_QUERY}:{candidate.day}",
+        day=today,
+        provenance=candidate.provenance,
+        session=candidate.source.session,
+    )
+
+
+def _unread(scan: Scan) -> bool:
+    return scan.checkpoint is not None and scan.checkpoint.last_content_line < scan.checkpoint.line_count

@@ -1,0 +1,192 @@
+"""Where a transcript is read from, how ingestion names it, and which transcripts may be read at all.
+
+``admit_sources`` decides from metadata alone. A shell hands it what it could read, gets back what it may read, and only
+then opens anything: ``read_admitted`` calls the shell's reader for admitted sources and for no other (I10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from attrs import evolve, frozen
+
+from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission
+from memprov.core.corpus import corpus_owner
+from memprov.core.records import SessionRecord
+from memprov.core.references import session_id_from_file_name
+from memprov.core.staging import Checkpoint, IngestState
+from memprov.core.text import u16_length
+from memprov.core.transcripts import Message
+from memprov.errors import InputError
+
+__all__ = [
+    "Admitted",
+    "Source",
+    "Transcript",
+    "admit_sources",
+    "foreign_source",
+    "read_admitted",
+    "session_source",
+]
+
+#: What a corpus prefix may take of its line, so that text is left of it (FACTS 2.6).
+_LONGEST_PREFIX = 300
+
+
+@frozen
+class Source:
+    """A transcript that could be read, with the names under which ingestion keeps its state (FACTS 2.4).
+
+    ``path`` is what corpus lines call it, ``state_key`` its checkpoint, ``scope`` the domain in which its messages are
+    told apart; ``legacy_scope`` is an older name of that. ``session`` is ``None`` for a foreign file. ``modified_ms``
+    and ``size`` change whenever the transcript does; ``updated_at_ms`` is when the host last touched the session.
+    """
+
+    agent_id: str
+    path: str
+    state_key: str
+    scope: str
+    session: SessionRecord | None = None
+    legacy_scope: str | None = None
+    modified_ms: int = 0
+    size: int = 0
+    updated_at_ms: int = 0
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is a file that no session store vouches for: all of it is untrusted, whatever it says."""
+        return self.session is None
+
+
+@frozen
+class Transcript:
+    """What a reader gives for a source: the messages, and the state of the transcript that they were read from."""
+
+    source: Source
+    messages: tuple[Message, ...]
+    archived: bool = False
+
+
+@frozen
+class Admitted:
+    """The decision over a listing, in the order in which it is carried out.
+
+    ``sources`` may be read. ``decisions`` has the reason for each session that may not, as a checkpoint where one is
+    due in ``excluded``. ``known_keys`` are the state keys of the whole listing, if it was one; otherwise ``None``.
+    """
+
+    purpose: Purpose
+    sources: tuple[Source, ...]
+    decisions: tuple[Admission, ...] = ()
+    excluded: tuple[Checkpoint, ...] = ()
+    known_keys: frozenset[str] | None = None
+
+
+def session_source(
+    session: SessionRecord,
+    *,
+    file_name: str | None = None,
+    modified_ms: int = 0,
+    size: int = 0,
+    updated_at_ms: int | None = None,
+) -> Source:
+    """The source of a session: its transcript in the session store, or in the file of that name."""
+    agent = session.agent_id
+    path = f"sessions/{agent}/{session.session_id if file_name is None else file_name}"
+    old_scope = f"{agent}:{session.session_id}"
+    return Source(
+        agent_id=agent,
+        path=path,
+        state_key=f"{agent}:{path}",
+        scope=f"{agent}:{path}" if file_name is None else old_scope,
+        session=session,
+        legacy_scope=old_scope if file_name is None else None,
+        modified_ms=max(modified_ms, 0),
+        size=max(size, 0),
+        updated_at_ms=max(modified_ms if updated_at_ms is None else updated_at_ms, 0),
+    )
+
+
+def foreign_source(agent_id: str, absolute_path: str, *, modified_ms: int = 0, size: int = 0) -> Source:
+    """The source of a file that was named by hand and belongs to no session store."""
+    normal = absolute_path.replace("\\", "/")
+    return Source(
+        agent_id=agent_id,
+        path=f"sessions/{normal.rpartition('/')[2]}",
+        state_key=f"session-backfill:{normal}",
+        scope=f"archive:{agent_id}:{normal}",
+        modified_ms=max(modified_ms, 0),
+        size=max(size, 0),
+    )
+
+
+def admit_sources(
+    listing: Iterable[Source],
+    policy: AdmissionPolicy | None,
+    state: IngestState,
+    purpose: Purpose | str = Purpose.INGESTION,
+    *,
+    complete: bool = True,
+) -> Admitted:
+    """Decide which sources may be read, before any of them is opened.
+
+    Sessions have their kinds resolved (``sessions.resolve_kinds``) and are of the state's agent; ``InputError``
+    otherwise. ``complete`` says that the listing is everything there is, so that checkpoints of what is not in it are
+    of sessions that are gone; for one transcript that changed it is not.
+    """
+    purpose = Purpose(purpose)
+    admitted: list[Source] = []
+    decisions: list[Admission] = []
+    excluded: list[Checkpoint] = []
+    known: set[str] = set()
+    for source in sorted(listing, key=lambda s: (s.path, s.state_key)):
+        if source.agent_id != state.agent_id:
+            raise InputError(f"a source of agent {source.agent_id!r} in the listing of agent {state.agent_id!r}")
+        if source.state_key in known:
+            continue
+        known.add(source.state_key)
+        decision = _decide(source, policy, state, purpose)
+        if decision.admitted:
+            admitted.append(source)
+            continue
+        decisions.append(decision)
+        if decision.checkpointed:
+            excluded.append(
+                Checkpoint(source.state_key, mtime_ms=source.updated_at_ms, excluded_reason=decision.reason)
+            )
+    return Admitted(purpose, tuple(admitted), tuple(decisions), tuple(excluded), frozenset(known) if complete else None)
+
+
+def read_admitted(admitted: Admitted, reader: Callable[[Source], Transcript | None]) -> Iterator[Transcript]:
+    """Read the admitted sources, each when it is asked for. A reader answers ``None`` for one that is gone."""
+    for source in admitted.sources:
+        transcript = reader(source)
+        if transcript is not None:
+            yield transcript
+
+
+def _decide(source: Source, policy: AdmissionPolicy | None, state: IngestState, purpose: Purpose) -> Admission:
+    session = source.session
+    if session is not None:
+        decision = decide_admission(session, policy, state.tombstones, purpose)
+        if decision.admitted and not _attributable(source, session):
+            return evolve(decision, reason="unattributable")
+        return decision
+    # A foreign file has no metadata, but a name; that of a forgotten session's archive says enough.
+    named = session_id_from_file_name(source.path.rpartition("/")[2])
+    reason = None
+    if named is not None and named in state.tombstones:
+        reason = "forgotten"
+    elif purpose is not Purpose.BACKFILL:
+        reason = "archive"
+    return Admission(named or source.state_key, source.agent_id, reason, purpose)
+
+
+def _attributable(source: Source, session: SessionRecord) -> bool:
+    """Whether a corpus line of this session would be read back as its own, which forgetting depends on (D1)."""
+    prefix = f"[{source.agent_id}/{source.path}#L1] "
+    return (
+        u16_length(prefix) <= _LONGEST_PREFIX
+        and prefix.isprintable()
+        and corpus_owner(prefix, source.agent_id) == session.session_id
+    )

@@ -1,0 +1,139 @@
+"""The effects on an agent's ledger: tombstones, index, origins; one transaction each.
+
+Ids travel as JSON arrays of thousands, one variable each (D11). What an effect finds done already it leaves untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import apsw
+
+from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
+from memprov.core.lineage import Basis, join_origins, lineage_digest
+from memprov.core.records import Origin
+from memprov.core.write_effects import RecordOrigins, ReleaseOrigins, RequireAdmitted
+from memprov.errors import InputError, StaleStateError
+from memprov.shell.native.catalogue import forgotten_ids
+from memprov.shell.native.ledger_file import batches, raw, storable, transaction
+from memprov.shell.openclaw.values import integer, text
+
+__all__ = [
+    "drop_origins",
+    "purge_index",
+    "record_origins",
+    "record_tombstones",
+    "release_origins",
+    "require_admitted",
+]
+
+
+def record_tombstones(connection: apsw.Connection, effect: RecordTombstones, basis: Basis, now_ms: int) -> bool:
+    """Step 0: nothing is destroyed before the exclusion is durable. ``False`` when the basis is no longer true."""
+    with transaction(connection):
+        if not _is_current(connection, basis):
+            return False
+        for batch in batches(effect.session_ids):
+            connection.execute(
+                "INSERT OR IGNORE INTO tombstones SELECT value, 'forgotten', ? FROM json_each(?)", (now_ms, batch)
+            )
+        _raise_revision(connection)
+    return True
+
+
+def purge_index(connection: apsw.Connection, effect: PurgeIndex, basis: Basis) -> bool:
+    """Step 1: chunks with all that hangs on them, sources, and the whole embedding cache.
+
+    The revision rises again: a rebuild that began after the tombstones may have read files that are yet to be cut.
+    """
+    with transaction(connection):
+        if not _is_current(connection, basis):
+            return False
+        before = connection.total_changes()
+        for batch in batches(effect.chunk_ids):
+            connection.execute("DELETE FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,))
+        connection.executemany(
+            "DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = CAST(? AS TEXT)",
+            ((raw(path), raw(source)) for path, source in effect.sources),
+        )
+        connection.execute("DELETE FROM embedding_cache")
+        if connection.total_changes() != before:
+            _raise_revision(connection)
+    return True
+
+
+def drop_origins(connection: apsw.Connection, effect: DropOrigins) -> None:
+    """Step 5: the evidence."""
+    with transaction(connection):
+        for batch in batches(effect.entry_keys):
+            connection.execute("DELETE FROM origins WHERE entry_key IN (SELECT value FROM json_each(?))", (batch,))
+
+
+def require_admitted(connection: apsw.Connection, effect: RequireAdmitted) -> None:
+    """Stop a plan that carries text of a forgotten session. Raises ``StaleStateError``."""
+    if gone := forgotten_ids(connection, effect.session_ids):
+        raise StaleStateError(f"forgotten while this was being prepared: {', '.join(sorted(gone))}")
+
+
+def record_origins(connection: apsw.Connection, effect: RecordOrigins) -> None:
+    """Join the rows into the ledger; one that would not change is not written (D14)."""
+    for row in effect.origins:
+        if row.agent_id != effect.agent_id:
+            raise InputError(f"origins of agent {effect.agent_id!r} hold one of agent {row.agent_id!r}")
+        if not (storable(row.entry_key) and storable(row.session_id) and storable(row.session_key or "")):
+            raise InputError(f"the origin of {row.entry_key!r} in {row.session_id!r} is no valid text")
+    with transaction(connection):
+        known = tuple(_rows_of(connection, {row.entry_key for row in effect.origins}, effect.agent_id))
+        there = frozenset(known)
+        connection.executemany(
+            "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?, ?)",
+            (
+                (row.entry_key, row.session_id, row.session_key, row.origin_class.value, row.observed_at_ms)
+                for row in join_origins((*known, *effect.origins))
+                if row not in there
+            ),
+        )
+
+
+def release_origins(connection: apsw.Connection, effect: ReleaseOrigins) -> None:
+    """Delete exactly these rows."""
+    with transaction(connection):
+        connection.executemany(
+            "DELETE FROM origins WHERE entry_key = ? AND session_id = ?",
+            (row for row in effect.rows if all(map(storable, row))),
+        )
+
+
+def _rows_of(connection: apsw.Connection, entry_keys: Iterable[str], agent_id: str) -> Iterator[Origin]:
+    for batch in batches(sorted(entry_keys)):
+        rows = connection.execute(
+            "SELECT entry_key, session_id, session_key, origin_class, observed_at_ms FROM origins "
+            "WHERE entry_key IN (SELECT value FROM json_each(?))",
+            (batch,),
+        )
+        for entry, session, key, origin_class, observed in rows:
+            yield Origin(
+                text(entry),
+                agent_id,
+                text(session),
+                None if key is None else text(key),
+                text(origin_class),  # type: ignore[arg-type]  # converted
+                integer(observed),
+            )
+
+
+def _is_current(connection: apsw.Connection, basis: Basis) -> bool:
+    """Whether the lineage is still what the plan was computed from."""
+    pairs: set[tuple[str, str]] = set()
+    for column, values in (("session_id", basis.session_ids), ("entry_key", basis.entry_keys)):
+        for batch in batches(values):
+            rows = connection.execute(
+                f"SELECT entry_key, session_id FROM origins WHERE {column} IN (SELECT value FROM json_each(?))", (batch,)
+            )
+            pairs.update((text(entry), text(session)) for entry, session in rows)
+    return lineage_digest(pairs) == basis.lineage
+
+
+def _raise_revision(connection: apsw.Connection) -> None:
+    """One up, so that an index that is being rebuilt can never be published (FACTS 9.3)."""
+    connection.execute("UPDATE index_state SET revision = revision + 1")

@@ -1,0 +1,228 @@
+"""The snapshot of an embedded store: its two ledgers and its workspace as one value.
+
+Each ledger is read in one transaction of its own. Origins and chunks, which come by the million, are read a column at a
+time, so that no row becomes an object.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Protocol, TypeVar
+
+import apsw
+import numpy as np
+from attrs import evolve, frozen
+
+from memprov.core.lineage import OriginTable
+from memprov.core.records import IndexSource, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
+from memprov.core.snapshot import ChunkTable, MemorySnapshot
+from memprov.errors import StoreNotFoundError
+from memprov.shell.native.catalogue import forgotten_ids, internal_ids, read_sessions
+from memprov.shell.native.layout import Layout
+from memprov.shell.native.ledger_file import LedgerFile, from_raw
+from memprov.shell.native.writes import read_ledger_writes
+from memprov.shell.openclaw.database import QuietAccess
+from memprov.shell.openclaw.values import integer, text
+from memprov.shell.workspace import Calls, scan
+
+__all__ = [
+    "Access",
+    "QuietReading",
+    "read_checkpoint_keys",
+    "read_place",
+    "read_rewinds",
+    "read_signals",
+    "read_snapshot",
+    "require_workspace",
+]
+
+T = TypeVar("T")
+
+_CLASSES = {str(value): code for code, value in enumerate(OriginClass)}
+_KINDS = {str(value): code for code, value in enumerate(SessionKind)}
+#: What is known of a chunk without provenance: nothing (FACTS 3.5).
+_CLASSES[""] = _CLASSES[OriginClass.UNTRUSTED]
+_KINDS[""] = _KINDS[SessionKind.UNKNOWN]
+
+
+class Access(Protocol):
+    """How a ledger is read: without a trace, or as part of work under the lock."""
+
+    def read(self, file: LedgerFile, use: Callable[[apsw.Connection], T]) -> T:
+        """What ``use`` makes of the ledger, read in one transaction. It may be called again, so it has no effect."""
+
+
+@frozen
+class QuietReading:
+    """Reading that changes no byte and creates no file (I3)."""
+
+    sleep: Callable[[float], None]
+
+    def read(self, file: LedgerFile, use: Callable[[apsw.Connection], T]) -> T:
+        """See ``Access``."""
+        return file.read(use, QuietAccess(self.sleep))
+
+
+def read_snapshot(layout: Layout, access: Access, now: Callable[[], float], calls: Calls) -> MemorySnapshot:
+    """Everything that a purge reads."""
+    require_workspace(layout)
+    snapshot = access.read(layout.ledger, lambda connection: _agent_part(connection, layout))
+    shared = access.read(layout.shared, lambda connection: _shared_part(connection, layout, snapshot))
+    files = scan(layout.workspace, now=now, calls=calls)
+    return evolve(
+        shared,
+        files=files.files,
+        corpus=files.corpus,
+        stale_copies=files.stale_copies,
+        unscanned=files.unscanned,
+        sibling_keys=_sibling_keys(layout, access),
+    )
+
+
+def require_workspace(layout: Layout) -> None:
+    """A workspace that is not there is never taken for an empty one: its evidence would be dropped."""
+    if not os.path.isdir(layout.workspace):
+        raise StoreNotFoundError(f"there is no workspace {layout.workspace} of agent {layout.agent_id}")
+
+
+def read_place(connection: apsw.Connection) -> str:
+    """The workspace that a ledger remembers."""
+    rows = connection.execute("SELECT CAST(value AS BLOB) FROM meta WHERE name = 'workspace'")
+    return next((from_raw(row[0]) for row in rows), "")
+
+
+def read_signals(connection: apsw.Connection) -> tuple[str, ...]:
+    """The keys of entries with ranking signals."""
+    return _texts(connection, "SELECT entry_key FROM signals ORDER BY entry_key")
+
+
+def read_checkpoint_keys(connection: apsw.Connection) -> tuple[str, ...]:
+    """The state keys of all checkpoints."""
+    return _texts(connection, "SELECT state_key FROM checkpoints ORDER BY state_key")
+
+
+def read_rewinds(connection: apsw.Connection) -> tuple[RewindBatch, ...]:
+    """What backfills can take back."""
+    rows = connection.execute(
+        "SELECT b.batch_key, CAST(c.candidate AS BLOB) FROM rewind_batches AS b "
+        "LEFT JOIN rewind_candidates AS c ON c.batch_key = b.batch_key ORDER BY b.batch_key, c.position"
+    )
+    return tuple(
+        RewindBatch(text(key), tuple(from_raw(row[1]) for row in group if row[1] is not None))
+        for key, group in groupby(rows, key=itemgetter(0))
+    )
+
+
+def _agent_part(connection: apsw.Connection, layout: Layout) -> MemorySnapshot:
+    sources = connection.execute("SELECT CAST(path AS BLOB), source FROM sources ORDER BY path, source")
+    return MemorySnapshot(
+        store=layout.identity,
+        origins=_read_origins(connection, layout.agent_id),
+        tombstones=forgotten_ids(connection),
+        chunks=_read_chunks(connection),
+        sources=tuple(IndexSource(from_raw(path), text(source)) for path, source in sources),
+        cache_rows=_number(connection, "SELECT count(*) FROM embedding_cache"),
+        revision=_number(connection, "SELECT revision FROM index_state"),
+        internal_sessions=internal_ids(read_sessions(connection, layout.agent_id)),
+    )
+
+
+def _shared_part(connection: apsw.Connection, layout: Layout, snapshot: MemorySnapshot) -> MemorySnapshot:
+    recall = connection.execute(
+        "SELECT entry_key, CAST(path AS BLOB), CAST(snippet AS BLOB), start_line, end_line FROM recall ORDER BY entry_key"
+    )
+    preimages = connection.execute(
+        "SELECT preimage_key, CAST(content AS BLOB) FROM preimages ORDER BY created_at_ms"
+    )
+    return evolve(
+        snapshot,
+        recall=tuple(
+            RecallEntry(text(key), from_raw(path), from_raw(snippet), integer(start), integer(end))
+            for key, path, snippet, start, end in recall
+        ),
+        signals=read_signals(connection),
+        checkpoints=read_checkpoint_keys(connection),
+        seen_scopes=_texts(connection, "SELECT scope FROM seen_scopes ORDER BY scope"),
+        rewinds=read_rewinds(connection),
+        preimages=tuple(Preimage(text(key), from_raw(content)) for key, content in preimages),
+        ledger_writes=read_ledger_writes(connection, layout.agent_id),
+    )
+
+
+def _read_origins(connection: apsw.Connection, agent_id: str) -> OriginTable:
+    def column(name: str) -> Iterator[object]:
+        for (value,) in connection.execute(f"SELECT {name} FROM origins ORDER BY entry_key, session_id"):
+            yield value
+
+    entries: list[str] = []
+    for key, count in connection.execute("SELECT entry_key, count(*) FROM origins GROUP BY entry_key ORDER BY 1"):
+        entries.extend([text(key)] * integer(count))
+    return OriginTable.from_columns(
+        entries,
+        map(str, column("session_id")),
+        (None if value is None else str(value) for value in column("session_key")),
+        map(str, column("origin_class")),
+        map(integer, column("observed_at_ms")),
+        agent_id,
+    )
+
+
+def _read_chunks(connection: apsw.Connection) -> ChunkTable:
+    """Every chunk; text of memory chunks only. FTS5's own tables say which have a full-text row."""
+    ids: list[str] = []
+    texts: list[str] = []
+    codes: list[int] = []
+    classes: list[int] = []
+    kinds: list[int] = []
+    flags: tuple[list[bool], ...] = ([], [], [])
+    pool: dict[str, int] = {}
+    rows = connection.execute("""
+        SELECT c.chunk_id, CAST(c.path AS BLOB), CASE WHEN c.source = 'sessions' THEN NULL ELSE CAST(c.text AS BLOB) END,
+               p.origin_class, p.session_kind, c.source = 'sessions',
+               EXISTS (SELECT 1 FROM chunks_text_docsize AS t WHERE t.id = c.chunk_rowid),
+               EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk_id = c.chunk_id)
+        FROM chunks AS c LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id ORDER BY c.chunk_id""")
+    for chunk_id, path, body, origin_class, kind, *marks in rows:
+        ids.append(text(chunk_id))
+        codes.append(pool.setdefault(from_raw(path), len(pool)))
+        texts.append(from_raw(body))
+        classes.append(_CLASSES[text(origin_class)])
+        kinds.append(_KINDS[text(kind)])
+        for values, mark in zip(flags, marks, strict=True):
+            values.append(bool(mark))
+    session, full_text, vectors = (np.array(values, dtype=np.bool_) for values in flags)
+    return ChunkTable(
+        ids=tuple(ids),
+        paths=tuple(pool),
+        path_codes=np.array(codes, dtype=np.int32),
+        is_session=session,
+        classes=np.array(classes, dtype=np.int8),
+        kinds=np.array(kinds, dtype=np.int8),
+        texts=tuple(texts),
+        full_text=full_text,
+        vectors=vectors,
+    )
+
+
+def _sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
+    """The entries with an origin in the ledger of another agent of the same workspace (D17)."""
+
+    def keys(connection: apsw.Connection) -> Iterator[str]:
+        if read_place(connection) == layout.place:
+            yield from _texts(connection, "SELECT DISTINCT entry_key FROM origins")
+
+    found: set[str] = set()
+    for agent_id in layout.other_agents():
+        found |= access.read(layout.ledger_of(agent_id), lambda connection: frozenset(keys(connection)))
+    return frozenset(found)
+
+
+def _texts(connection: apsw.Connection, statement: str) -> tuple[str, ...]:
+    return tuple(text(row[0]) for row in connection.execute(statement))
+
+
+def _number(connection: apsw.Connection, statement: str) -> int:
+    return integer(next(iter(connection.execute(statement)))[0])
