@@ -94,8 +94,42 @@ def test_preview_purge_and_proof_that_nothing_is_left(run: Run, root: Path) -> N
     assert again.json["entryKeys"] == []
 
 
-FIELDS = ["agentId", "dryRun", "sessionIds", "participantMatches", "sessionResolutions", "entryKeys", "mixedLineageEntryKeys", "untargetableEntryKeys", "curatedWrites", "artifacts", "refusals", "collateralEntryKeys", "siblingEntryKeys", "danglingMarkers", "extraArtifacts", "warnings", "planDigest", "level"]
-COUNTERS = ["memoryFiles", "memoryEntries", "memoryLines", "sessionCorpusFiles", "sessionCorpusLines", "indexChunks", "indexSources", "ftsRows", "vectorRows", "embeddingCacheRows", "shortTermEntries", "seenHashScopes", "backups", "originRows"]
+FIELDS = [
+    "agentId",
+    "dryRun",
+    "sessionIds",
+    "participantMatches",
+    "sessionResolutions",
+    "entryKeys",
+    "mixedLineageEntryKeys",
+    "untargetableEntryKeys",
+    "curatedWrites",
+    "artifacts",
+    "refusals",
+    "collateralEntryKeys",
+    "siblingEntryKeys",
+    "danglingMarkers",
+    "extraArtifacts",
+    "warnings",
+    "planDigest",
+    "level",
+]
+COUNTERS = [
+    "memoryFiles",
+    "memoryEntries",
+    "memoryLines",
+    "sessionCorpusFiles",
+    "sessionCorpusLines",
+    "indexChunks",
+    "indexSources",
+    "ftsRows",
+    "vectorRows",
+    "embeddingCacheRows",
+    "shortTermEntries",
+    "seenHashScopes",
+    "backups",
+    "originRows",
+]
 
 
 def test_field_order_of_the_report_is_the_documents(run: Run, root: Path) -> None:

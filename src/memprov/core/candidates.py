@@ -8,7 +8,7 @@ was taken before is known again by its hash.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from enum import Enum
 
 from attrs import evolve, frozen
@@ -28,6 +28,7 @@ __all__ = [
     "corpus_line",
     "corpus_path",
     "day_of",
+    "lookback_day",
     "per_source_limit",
     "scan_source",
     "snippet_of",
@@ -81,6 +82,11 @@ class Scan:
 def day_of(moment_ms: int, zone: tzinfo) -> str:
     """The day of a time, ``YYYY-MM-DD``, in this zone."""
     return datetime.fromtimestamp(moment_ms / 1000, zone).date().isoformat()
+
+
+def lookback_day(now_ms: int, days: int) -> str:
+    """The earliest day that a sweep still looks at, so many days back (FACTS 2.6)."""
+    return day_of(now_ms - max(days, 0) * 86_400_000, UTC)
 
 
 def corpus_path(day: str) -> str:

@@ -169,7 +169,7 @@ def place_lines(corpus: Mapping[str, str], candidates: Iterable[Candidate]) -> P
     for day in sorted(by_day):
         path = corpus_path(day)
         text = corpus.get(path)
-        lines = [(text or "")[start:end].rstrip("\r\n") for start, end in line_spans(text or "")]
+        lines = [_body(text or "", start, end) for start, end in line_spans(text or "")]
         places = {line: number for number, line in reversed(list(enumerate(lines, 1)))}
         new: list[str] = []
         for candidate in by_day[day]:
@@ -232,6 +232,10 @@ def progress_effects(
         if gone := tuple(sorted(key for key in before if key.startswith(mine) and key not in known_keys)):
             effects.append(DropCheckpoints(gone))
     return tuple(effects)
+
+
+def _body(text: str, start: int, end: int) -> str:
+    return text[start:end].removesuffix("\n").removesuffix("\r")
 
 
 def _claim(placed: Placed, today: str) -> Claim:

@@ -1,0 +1,165 @@
+"""Staging claims: what a statement does to the recall store, and the origins that go with it (FACTS 2.7, 4.1, 5.2).
+
+A claim that several sessions state is one entry with every origin, and within one query and day it counts once (F9,
+B02). A claim that was forgotten and comes again starts fresh: it inherits neither counts nor ranking signals (B12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from attrs import evolve, frozen
+
+from memprov.core.candidates import truncated
+from memprov.core.concepts import concept_tags
+from memprov.core.entry_keys import claim_hash, claim_key, collapse, query_hash, ranged_key, strip_speaker
+from memprov.core.lineage import join_origins
+from memprov.core.records import Origin, SessionKind, SessionRecord
+from memprov.core.scaffolding import is_memory_echo
+from memprov.core.staging import IngestState, StagedEntry, evicted_entries
+from memprov.core.trust import Provenance, weakest
+
+__all__ = ["SESSION_SCORE", "Claim", "SignalKind", "Staged", "origin_of", "stage_claims"]
+
+#: The score of a line from a session, before ranking.
+SESSION_SCORE = 0.58
+_MAX_QUERIES = 32
+_MAX_DAYS = 16
+_MAX_SNIPPET_UNITS = 800
+
+
+class SignalKind(StrEnum):
+    """What a statement is evidence of: automatic ingestion, or a backfill that was asked for."""
+
+    DAILY = "daily"
+    GROUNDED = "grounded"
+
+
+@frozen
+class Claim:
+    """One statement, where it stands in the corpus, and the session that made it (``None``: no session vouches)."""
+
+    kind: SignalKind
+    path: str
+    line: int
+    snippet: str
+    query: str
+    day: str
+    provenance: Provenance
+    session: SessionRecord | None = None
+
+
+@frozen
+class Staged:
+    """What staging changes: whole entries, the keys that no longer fit, the origins, and signals of another life.
+
+    ``added`` are the keys that are new; ``stale_signals`` are to be dropped before the entries are written.
+    """
+
+    entries: tuple[StagedEntry, ...] = ()
+    evicted: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
+    added: tuple[str, ...] = ()
+    stale_signals: tuple[str, ...] = ()
+
+
+def origin_of(entry_key: str, session: SessionRecord, provenance: Provenance) -> Origin:
+    """The origin that a statement gives an entry."""
+    return Origin(
+        entry_key,
+        session.agent_id,
+        session.session_id,
+        session.session_key,
+        provenance.origin_class,
+        provenance.observed_at_ms,
+    )
+
+
+def stage_claims(state: IngestState, claims: Iterable[Claim]) -> Staged:
+    """Record claims in order. What a memory system wrote itself is no claim (B17), nor is one that says nothing."""
+    before = {entry.key: entry for entry in state.entries}
+    entries = dict(before)
+    by_hash = {
+        entry.claim_hash: entry.key
+        for entry in reversed(state.entries)
+        if entry.claim_hash and not entry.key.startswith("memory:claim:") and entry.recall_count + entry.grounded_count
+    }
+    origins: list[Origin] = []
+    for claim in claims:
+        snippet = collapse(claim.snippet)
+        if not snippet or is_memory_echo(snippet):
+            continue
+        if claim.kind is SignalKind.GROUNDED and strip_speaker(snippet) != snippet:
+            continue  # a bare turn of a conversation, quoted in another
+        hashed = claim_hash(snippet)
+        key = _key(claim, hashed, entries, by_hash)
+        entries[key] = _recorded(entries.get(key), key, claim, snippet, hashed)
+        if claim.kind is SignalKind.GROUNDED and not key.startswith("memory:claim:"):
+            by_hash.setdefault(hashed, key)
+        if claim.session is not None:
+            origins.append(origin_of(key, claim.session, claim.provenance))
+    evicted = frozenset(evicted_entries(entries.values()))
+    changed = [entry for key, entry in entries.items() if entry is not before.get(key) and key not in evicted]
+    added = [entry.key for entry in changed if entry.key not in before]
+    gone = evicted & before.keys()
+    return Staged(
+        entries=tuple(changed),
+        evicted=tuple(sorted(gone)),
+        origins=join_origins(origins),
+        added=tuple(added),
+        stale_signals=tuple(sorted(state.signals.intersection(gone.union(added)))),
+    )
+
+
+def _key(claim: Claim, hashed: str, entries: dict[str, StagedEntry], by_hash: dict[str, str]) -> str:
+    shared = claim_key(hashed)
+    if claim.kind is SignalKind.DAILY:
+        return by_hash.get(hashed, shared)
+    return shared if shared in entries else ranged_key(claim.path, claim.line, claim.line, hashed)
+
+
+def _recorded(old: StagedEntry | None, key: str, claim: Claim, snippet: str, hashed: str) -> StagedEntry:
+    query, kept = query_hash(claim.query), truncated(snippet, _MAX_SNIPPET_UNITS).rstrip(" ")
+    if old is None:
+        old = StagedEntry(key, claim.path, claim.line, claim.line, kept)
+        known = False
+    else:
+        known = query in old.query_hashes
+    repeated = known and claim.day in old.recall_days
+    count = 0 if repeated else 1
+    daily = claim.kind is SignalKind.DAILY
+    keeps_place = daily or key.startswith("memory:claim:")
+    return evolve(
+        old,
+        path=old.path if keeps_place else claim.path,
+        start_line=old.start_line if keeps_place else claim.line,
+        end_line=old.end_line if keeps_place else claim.line,
+        snippet=kept,
+        daily_count=old.daily_count + (count if daily else 0),
+        grounded_count=old.grounded_count + (0 if daily else count),
+        total_score=old.total_score + SESSION_SCORE * count,
+        max_score=max(old.max_score, SESSION_SCORE if count else 0.0),
+        last_recalled_at_ms=old.last_recalled_at_ms if known and old.snippet == kept else None,
+        query_hashes=_recent(old.query_hashes, query, _MAX_QUERIES),
+        recall_days=_recent(old.recall_days, claim.day, _MAX_DAYS),
+        concept_tags=concept_tags(kept) or old.concept_tags,
+        provenance=_merged(old.provenance, claim.provenance),
+        claim_hash=hashed,
+    )
+
+
+def _recent(values: tuple[str, ...], value: str, limit: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*values, value)))[-limit:]
+
+
+def _merged(old: Provenance | None, new: Provenance) -> Provenance:
+    """Trust only falls (I7), and what one of them supersedes is kept only if the other does, too (FACTS 3.6)."""
+    if old is None:
+        return new
+    return Provenance(
+        weakest((old.origin_class, new.origin_class)),
+        old.session_kind if old.session_kind == new.session_kind else SessionKind.UNKNOWN,
+        max(old.observed_at_ms, new.observed_at_ms),
+        old.supersedes_key if old.supersedes_key == new.supersedes_key else None,
+    )

@@ -79,9 +79,12 @@ def forget(
     something was; the message names what remains.
     """
     selectors.require()
-    if not select_sessions(store.catalogue(), selectors, store.identity.agent_id).session_ids:
-        # Nothing is selected, so nothing is written, not even a lock.
-        return evolve(preview(store, selectors, level=level, executor=executor).report, dry_run=False)
+    selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
+    # What cannot be read is refused here, before even the lock is written.
+    snapshot = store.snapshot(selection)
+    if not selection.session_ids:
+        return evolve(plan_purge(snapshot, selection, level=level, mapper=_mapper(executor)).report, dry_run=False)
+    del snapshot
     with store.exclusive(break_lock=break_lock) as writer:
         selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
 
