@@ -10,20 +10,24 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from memprov.core.admission import AdmissionPolicy, decide_admission
 from memprov.core.plan import MAX_PLAN_BYTES, PurgePlan
 from memprov.core.records import SessionRecord
 from memprov.core.report import Report
 from memprov.core.selection import Selectors
-from memprov.core.sessions import identity_json
-from memprov.errors import InputError, MemprovError
+from memprov.core.sessions import identity_json, resolve_kinds
+from memprov.demo import run_demo
+from memprov.errors import InputError, MemprovError, StoreNotFoundError
 from memprov.reading import describe_report, describe_sessions
+from memprov.shell.native import open_store
 from memprov.shell.openclaw import open_openclaw
 from memprov.shell.port import Store
 from memprov.shell.runner import apply_plan, forget, preview
@@ -38,15 +42,20 @@ def _store_options(command: Command) -> Command:
         click.option("--workspace", metavar="DIR", help="Where the workspace's files are, if they were moved."),
         click.option("--agent", metavar="ID", default="main", show_default=True, help="Whose memory."),
         click.option("--openclaw", metavar="STATE_DIR", help="The state directory of an OpenClaw installation."),
+        click.option("--store", metavar="DIR", help="memprov's own store."),
     ):
         command = option(command)
     return command
 
 
-def _open(openclaw: str | None, agent: str, workspace: str | None) -> Store:
-    if openclaw is None:
-        raise InputError("name a store: --openclaw STATE_DIR")
-    return open_openclaw(openclaw, agent, workspace)
+def _open(store: str | None, openclaw: str | None, agent: str, workspace: str | None) -> Store:
+    if (store is None) == (openclaw is None):
+        raise InputError("name one store: --store DIR or --openclaw STATE_DIR")
+    if openclaw is not None:
+        return open_openclaw(openclaw, agent, workspace)
+    if store is None or not Path(store).is_dir():
+        raise StoreNotFoundError(f"there is no store {store}; the library's open_store makes one")
+    return open_store(store, agent, workspace)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,15 +67,18 @@ def _cli() -> None:
 @_cli.command("sessions")
 @_store_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def _sessions(openclaw: str | None, agent: str, workspace: str | None, *, as_json: bool) -> None:
+def _sessions(store: str | None, openclaw: str | None, agent: str, workspace: str | None, *, as_json: bool) -> None:
     """List an agent's sessions, to find the id or key to forget."""
-    store = _open(openclaw, agent, workspace)
-    rows = [record for record in store.catalogue() if record.agent_id == store.identity.agent_id]
+    rows = _sessions_of(_open(store, openclaw, agent, workspace))
     if as_json:
         click.echo(json.dumps([_session_json(row) for row in rows], ensure_ascii=False, indent=2))
         return
     for line in describe_sessions(rows):
         click.echo(line)
+
+
+def _sessions_of(store: Store) -> list[SessionRecord]:
+    return [record for record in store.catalogue() if record.agent_id == store.identity.agent_id]
 
 
 def _session_json(row: SessionRecord) -> dict[str, object]:
@@ -97,6 +109,7 @@ def _session_json(row: SessionRecord) -> dict[str, object]:
 @click.option("--break-lock", is_flag=True, help="Take over a lock whose owner cannot be judged from here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def _forget(  # one parameter per option
+    store: str | None,
     openclaw: str | None,
     agent: str,
     workspace: str | None,
@@ -114,8 +127,8 @@ def _forget(  # one parameter per option
     """Remove what the selected sessions produced, and keep it out. Deletes at once unless --dry-run is given."""
     selectors = Selectors(sessions, hook_sources, participants, since)
     selectors.require()
-    store = _open(openclaw, agent, workspace)
-    plan = preview(store, selectors, level=level) if dry_run or plan_out else None
+    opened = _open(store, openclaw, agent, workspace)
+    plan = preview(opened, selectors, level=level) if dry_run or plan_out else None
     if plan is not None and plan_out is not None:
         _save(plan, plan_out)
     if plan is not None and dry_run:
@@ -123,9 +136,9 @@ def _forget(  # one parameter per option
         return
     with _progress() as progress:
         if plan is not None:
-            report = apply_plan(store, plan, break_lock=break_lock, progress=progress)
+            report = apply_plan(opened, plan, break_lock=break_lock, progress=progress)
         else:
-            report = forget(store, selectors, level=level, break_lock=break_lock, progress=progress)
+            report = forget(opened, selectors, level=level, break_lock=break_lock, progress=progress)
     _print(report, None, as_json=as_json)
 
 
@@ -137,10 +150,71 @@ def _apply(plan_file: str, *, break_lock: bool, as_json: bool) -> None:
     """Carry out a saved plan, if it still says what would be done."""
     plan = PurgePlan.from_json(_load(plan_file))
     identity = plan.store
-    store = open_openclaw(identity.state_root, identity.agent_id, identity.workspace_root)
+    open_kind = open_openclaw if identity.kind == "openclaw" else open_store
+    store = open_kind(identity.state_root, identity.agent_id, identity.workspace_root)
     with _progress() as progress:
         report = apply_plan(store, plan, break_lock=break_lock, progress=progress)
     _print(report, None, as_json=as_json)
+
+
+@_cli.command("admit")
+@_store_options
+@click.option("--policy", "policy_file", metavar="FILE", type=click.Path(dir_okay=False), help="JSON5, as configured.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def _admit(  # one parameter per option
+    store: str | None,
+    openclaw: str | None,
+    agent: str,
+    workspace: str | None,
+    policy_file: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Say which sessions may become memory, and why the others may not."""
+    policy = AdmissionPolicy() if policy_file is None else AdmissionPolicy.from_config(_read_json5(policy_file))
+    opened = _open(store, openclaw, agent, workspace)
+    forgotten = opened.snapshot().tombstones
+    decisions = [decide_admission(row, policy, forgotten) for row in resolve_kinds(_sessions_of(opened))]
+    if as_json:
+        rows = [{"sessionId": d.session_id, "admitted": d.admitted, "reason": d.reason} for d in decisions]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    for decision in decisions:
+        click.echo(f"{decision.session_id}  {'admitted' if decision.admitted else decision.reason}")
+
+
+@_cli.command("demo")
+@click.option("--directory", metavar="DIR", type=click.Path(file_okay=False), help="Keep the demo's store here.")
+def _demo(directory: str | None) -> None:
+    """Build a small store, forget a session, and look for what is left."""
+    with ExitStack() as stack:
+        place = Path(directory or stack.enter_context(TemporaryDirectory(prefix="memprov-demo-")))
+        if place.exists() and any(place.iterdir()):
+            raise InputError(f"{place} is not empty; the demo makes a store of its own")
+        for line in run_demo(place):
+            click.echo(line)
+
+
+def _read_json5(source: str) -> dict[str, object]:
+    text = _load(source)
+    try:
+        document: object = json.loads(text)
+    except ValueError:
+        document = _parse_json5(text, source)
+    if not isinstance(document, dict):
+        raise InputError(f"{source} holds no object")
+    return document
+
+
+def _parse_json5(text: str, source: str) -> object:
+    try:
+        import json5  # noqa: PLC0415  # an extra, and slow: only for what strict JSON is not
+    except ImportError as error:
+        raise InputError(f"{source} is not strict JSON; install memprov[openclaw] to read JSON5") from error
+    try:
+        return json5.loads(text)
+    except ValueError as error:
+        raise InputError(f"{source} is neither JSON nor JSON5: {error}") from error
 
 
 def _save(plan: PurgePlan, target: str) -> None:
@@ -161,7 +235,7 @@ def _load(source: str) -> str:
         with Path(source).open("rb") as file:
             data = file.read(MAX_PLAN_BYTES + 1)
     except OSError as error:
-        raise InputError(f"the plan {source} cannot be read: {error.strerror}; nothing was changed") from error
+        raise InputError(f"{source} cannot be read: {error.strerror}; nothing was changed") from error
     return data.decode("utf-8", "replace")
 
 

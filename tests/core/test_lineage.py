@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import random
 from itertools import permutations
@@ -253,6 +254,12 @@ def test_report_B10_lineage_added_after_planning_changes_the_basis() -> None:
         assert OriginTable.from_rows([*before, added]).basis(["s1"], ["k1"]) != planned
     unrelated = Origin("z", "main", "s8")
     assert OriginTable.from_rows([*before, unrelated]).basis(["s1"], ["k1"]) == planned
+
+
+def test_the_digest_is_part_of_saved_plans() -> None:
+    assert lineage_digest([]) == hashlib.sha256(b"").hexdigest()
+    two = [("k2", "s"), ("é", "\udc80")]
+    assert lineage_digest(two) == hashlib.sha256(b"2:k21:s2:\xc3\xa91:\x80").hexdigest()
 
 
 def test_the_digest_keeps_pairs_apart() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import stat
 import subprocess
 import sys
 import threading
@@ -155,6 +154,9 @@ def test_D7_an_absolute_extra_path_counts_in_any_spelling_of_the_root(tmp_path: 
     for extra in ("named/notes", "real/notes", "third/notes", "real/notes/../notes/x.md"):
         assert names(scan(tmp_path / "named", [str(tmp_path / extra)])) == ["notes/x.md"]
     (tmp_path / "real" / "out").symlink_to(tmp_path)
+    note = ("out is a symbolic link; it was not followed.",)
+    for extra in ("named/out", "real/out"):
+        assert scan(tmp_path / "named", [str(tmp_path / extra)]).unscanned == note
     with pytest.raises(InputError):
         scan(tmp_path / "real", [str(tmp_path / "third" / "out")])
 
@@ -211,7 +213,7 @@ def test_D6_bytes_that_are_not_utf8_survive_in_text_and_name(tmp_path: Path) -> 
         ("notes", True),
     ],
 )
-def test_D6_no_link_is_followed_and_each_is_named(tmp_path: Path, link: str, is_directory: bool) -> None:  # noqa: FBT001
+def test_D6_no_link_is_followed_and_each_is_named(tmp_path: Path, link: str, is_directory: bool) -> None:
     root = tmp_path / "root"
     outside = tmp_path / "outside"
     write(outside, "x.md", "USER.md", "a/USER.md", ".dreams/session-corpus/x.txt", "session-corpus/x.txt", "x.txt")
@@ -254,22 +256,25 @@ def test_D6_a_folder_exchanged_for_a_link_after_the_listing_is_not_followed(tmp_
     assert result == WorkspaceScan(unscanned=("memory/sub is a symbolic link; it was not followed.",))
 
 
-def test_D6_a_file_exchanged_for_a_link_or_a_pipe_before_it_is_opened(tmp_path: Path) -> None:
-    write(tmp_path, "outside", "root/MEMORY.md", "root/DREAMS.md")
-    root = tmp_path / "root"
+@pytest.mark.parametrize(
+    ("exchange", "notes"),
+    [
+        (lambda path: path.symlink_to("outside"), ("MEMORY.md is a symbolic link; it was not followed.",)),
+        (os.mkfifo, ()),
+    ],
+)
+def test_D6_a_file_exchanged_for_a_link_or_a_pipe_before_it_is_opened(
+    tmp_path: Path, exchange: Callable[[Path], None], notes: tuple[str, ...]
+) -> None:
+    write(tmp_path, "outside", "MEMORY.md")
 
     def exchanging(path: bytes, flags: int, *more: int, dir_fd: int | None = None) -> int:
-        if path in {b"MEMORY.md", b"DREAMS.md"}:
-            (root / path.decode()).unlink(missing_ok=True)
-            if path == b"MEMORY.md":
-                (root / "MEMORY.md").symlink_to(tmp_path / "outside")
-            if path == b"DREAMS.md":
-                os.mkfifo(root / "DREAMS.md")
+        if path == b"MEMORY.md":
+            (tmp_path / "MEMORY.md").unlink()
+            exchange(tmp_path / "MEMORY.md")
         return os.open(path, flags, *more, dir_fd=dir_fd)
 
-    result = scan(root, calls=evolve(CALLS, open=exchanging))
-    assert result == WorkspaceScan(unscanned=("MEMORY.md is a symbolic link; it was not followed.",))
-    assert stat.S_ISFIFO((root / "DREAMS.md").stat().st_mode)
+    assert scan(tmp_path, calls=evolve(CALLS, open=exchanging)) == WorkspaceScan(unscanned=notes)
 
 
 def test_D6_a_pipe_neither_blocks_nor_counts(tmp_path: Path) -> None:
@@ -497,6 +502,17 @@ def test_files_that_never_rest_are_an_error(tmp_path: Path) -> None:
         scan(tmp_path, calls=evolve(CALLS, read=moving(tmp_path, 1000)))
 
 
+def test_a_folder_moved_away_before_it_is_opened_is_found_again(tmp_path: Path) -> None:
+    write(tmp_path, "memory/b/x.md")
+
+    def opening(path: bytes, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == b"b" and (tmp_path / "memory" / "b").exists():
+            (tmp_path / "memory" / "b").rename(tmp_path / "memory" / "a")
+        return os.open(path, flags, *more, dir_fd=dir_fd)
+
+    assert names(scan(tmp_path, calls=evolve(CALLS, open=opening))) == ["memory/a/x.md"]
+
+
 def test_a_folder_moved_away_after_its_listing_is_found_again(tmp_path: Path) -> None:
     write(tmp_path, "memory/b/x.md")
 
@@ -590,8 +606,8 @@ def test_D18_an_OpenClaw_writer_is_gone_when_dead_for_a_minute(
     tmp_path: Path,
     pid: int,
     age: int,
-    gone: bool,  # noqa: FBT001
-    over: bool,  # noqa: FBT001
+    gone: bool,
+    over: bool,
 ) -> None:
     name = f"MEMORY.md.forget.{pid}.{UUID}.tmp"
     write(tmp_path, name)
@@ -615,7 +631,7 @@ def test_D19_our_own_writer_is_gone_as_soon_as_it_is_dead(
     pid: int,
     start: str,
     token: str,
-    gone: bool,  # noqa: FBT001
+    gone: bool,
 ) -> None:
     if start == "ours":
         start = str(process_start_time(pid) or "unknown")
@@ -660,9 +676,23 @@ def test_D18_a_copy_that_vanishes_meanwhile_was_none(tmp_path: Path) -> None:
     assert names(result) == ["MEMORY.md"]
     assert not result.stale_copies
 
-    write(tmp_path, name)
-    calls = evolve(CALLS, listdir=lambda fd: [*CALLS.listdir(fd), f"USER.md.forget.17.{UUID}.tmp"])
-    assert [copy.path for copy in scan(tmp_path, calls=calls).stale_copies] == [name]
+
+def test_D18_a_busy_writer_does_not_keep_the_scan_from_ending(tmp_path: Path) -> None:
+    name = f"MEMORY.md.forget.17.{UUID}.tmp"
+    write(tmp_path, "MEMORY.md")
+
+    def listdir(directory: int) -> list[str]:
+        write(tmp_path, name)
+        return [*CALLS.listdir(directory), f"USER.md.forget.17.{UUID}.tmp"]
+
+    def opening(path: bytes, flags: int, **options: Any) -> int:
+        if path == os.fsencode(name):
+            (tmp_path / name).unlink()
+        return CALLS.open(path, flags, **options)
+
+    result = scan(tmp_path, calls=evolve(CALLS, listdir=listdir, open=opening))
+    assert names(result) == ["MEMORY.md"]
+    assert not result.stale_copies
 
 
 def test_D18_a_copy_that_is_a_hard_link_of_its_file_is_no_unknown_name(tmp_path: Path) -> None:

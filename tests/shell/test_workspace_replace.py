@@ -370,8 +370,10 @@ def test_D6_a_folder_exchanged_for_a_link_while_the_new_version_is_written(tmp_p
 
 def test_D6_a_pipe_at_the_path_is_a_conflict_and_blocks_nobody(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "MEMORY.md")
+    faults = Faults()
     with pytest.raises(ConflictError, match="no regular file"):
-        cut_file(tmp_path, CUT)
+        cut_file(tmp_path, CUT, calls=faults.calls())
+    assert ("open", b"MEMORY.md") not in faults.trace, "that would wake its writer"
     with pytest.raises(ConflictError, match="no regular file"):
         remove_file(tmp_path, REMOVE)
 

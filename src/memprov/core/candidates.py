@@ -14,6 +14,7 @@ from enum import Enum
 from attrs import evolve, frozen
 
 from memprov.core.entry_keys import collapse, seen_hash
+from memprov.core.neutralise import neutralise_inline
 from memprov.core.records import OriginClass
 from memprov.core.sources import Source, Transcript
 from memprov.core.staging import Checkpoint, IngestState
@@ -33,6 +34,7 @@ __all__ = [
     "scan_source",
     "snippet_of",
     "truncated",
+    "written_snippet",
 ]
 
 MIN_SNIPPET_UNITS = 12
@@ -52,7 +54,10 @@ class DayRule(Enum):
 
 @frozen
 class Candidate:
-    """A line to be taken. ``index`` is its place among the lines of its transcript, ``number`` that of its event."""
+    """A line to be taken, as it will be written.
+
+    ``index`` is its place among the lines of its transcript, ``number`` that of its event.
+    """
 
     source: Source
     index: int
@@ -109,8 +114,13 @@ def truncated(text: str, limit: int) -> str:
 
 
 def snippet_of(line: str) -> str:
-    """What a line contributes: blanks collapsed, cut at 280 units."""
+    """What a line contributes: blanks collapsed, cut at 280 units. Still as it was said: a message is known by this."""
     return truncated(collapse(line), MAX_SNIPPET_UNITS)
+
+
+def written_snippet(snippet: str) -> str:
+    """The snippet as it is written down: no part of it is structure any more (J11)."""
+    return truncated(neutralise_inline(snippet), MAX_SNIPPET_UNITS)
 
 
 def corpus_line(source: Source, number: int, snippet: str) -> str:
@@ -173,8 +183,9 @@ def scan_source(
         ):
             continue
         seen.add(hashed)
-        written = corpus_line(source, line.number, snippet)
-        candidates.append(Candidate(source, index, line.number, day, snippet, written, hashed, provenance))
+        written = written_snippet(snippet)
+        text = corpus_line(source, line.number, written)
+        candidates.append(Candidate(source, index, line.number, day, written, text, hashed, provenance))
     return Scan(source, tuple(candidates), evolve(done, last_content_line=end), blocked)
 
 

@@ -80,8 +80,8 @@ def scan_corpus(file: MemoryFile, matcher: SessionMatcher) -> CorpusScan | None:
         end = text.find("\n", start) + 1 or len(text)
         number += text.count("\n", position, start) + 1
         body = text[match.end() : end].removesuffix("\n").removesuffix("\r")
-        rendered = match.end() - start + len(body) if body.isascii() else u16_length(text[start : match.end()] + body)
-        snippets[Snippet(body, u16_length(body) >= _CUT_SNIPPET or rendered >= _CUT_LINE)] = None
+        length, rendered = u16_length(body), u16_length(match["line"]) + u16_length(body)
+        snippets[Snippet(body, length >= _CUT_SNIPPET or rendered >= _CUT_LINE)] = None
         spans.append((start, end))
         lines.append(number)
         position = end

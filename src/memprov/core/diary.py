@@ -18,7 +18,7 @@ from memprov.core.document import Document
 from memprov.core.entry_keys import collapse, diary_key
 from memprov.core.lineage import join_origins
 from memprov.core.markers import promotion_marker
-from memprov.core.neutralise import neutralise_inline
+from memprov.core.neutralise import neutralise
 from memprov.core.records import Origin
 from memprov.core.text import WSP, line_spans
 
@@ -41,8 +41,9 @@ _END = "<!-- openclaw:dreaming:diary:end -->"
 _FENCE = re.compile(r"<!--[ \t]*openclaw:dreaming:diary:(start|end)[ \t]*-->", re.IGNORECASE)
 _BACKFILL = re.compile(r"<!--[ \t]*openclaw:dreaming:backfill-entry\b.*-->", re.IGNORECASE)
 _MONTHS = (
-    "January February March April May June July August September October November December"  # in English in any locale
-).split()
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 _CONTEXT_BLOCKS = 3
 _CONTEXT_UNITS = 360
 
@@ -90,7 +91,8 @@ def render_block(block: DiaryBlock) -> str:
         parts.append(f"<!-- openclaw:dreaming:backfill-entry day={block.day} source={block.source_path} -->")
     body = [block.lead] if block.lead else []
     for line in block.lines:
-        text = _written(line)
+        if not (text := _written(line)):
+            continue
         body += [promotion_marker(diary_key(block.day, text)), text] if line.origins else [text]
     return "\n\n".join((*parts, "\n".join(body)))
 
@@ -98,8 +100,9 @@ def render_block(block: DiaryBlock) -> str:
 def block_origins(block: DiaryBlock) -> tuple[Origin, ...]:
     """The origins of the block's lines, each under the key of its line: to be recorded before the block is shown."""
     return join_origins(
-        evolve(origin, entry_key=diary_key(block.day, _written(line)))
+        evolve(origin, entry_key=diary_key(block.day, text))
         for line in block.lines
+        if (text := _written(line))
         for origin in line.origins
     )
 
@@ -115,11 +118,9 @@ def add_blocks(text: str | None, blocks: Iterable[DiaryBlock]) -> tuple[str, int
     body = text[len(mark) :]
     section = _section(body)
     if section is None:
-        head = f"{_TITLE}\n\n{_START}\n{_END}\n"
-        body = head + (f"\n{body}" if body.strip(WSP) else "")
-        section = _section(body)
-    if section is None:  # the new section is inside what an unclosed fence of the old text swallows
-        return text, 0
+        head = f"{_TITLE}\n\n{_START}\n"
+        body = f"{head}{_END}\n" + (f"\n{body}" if body.strip(WSP) else "")
+        section = len(head), len(head)
     start, end = section
     known = {_fingerprint(body[first:last]) for first, last in _blocks(body, start, end)}
     ending = "\r\n" if body[:start].endswith("\r\n") else "\n"
@@ -129,10 +130,7 @@ def add_blocks(text: str | None, blocks: Iterable[DiaryBlock]) -> tuple[str, int
             continue
         known.add(_fingerprint(rendered))
         added += 1
-        if inner.strip(WSP):
-            inner = inner.rstrip(WSP) + ending + ending
-        else:
-            inner = ""
+        inner = inner.rstrip("\r\n") + ending + ending if inner.strip(WSP) else ""
         inner += f"---\n\n{rendered}\n".replace("\n", ending)
     return (mark + body[:start] + inner + body[end:], added) if added else (text, 0)
 
@@ -157,9 +155,9 @@ def remove_backfill_blocks(text: str, keep_keys: frozenset[str] = frozenset()) -
         inner += body[position:first]
         position = last
     inner += body[position:end]
-    kept = inner.strip(WSP)
+    kept = inner.strip("\r\n")
     ending = "\r\n" if body[:start].endswith("\r\n") else "\n"
-    return mark + body[:start] + (kept + ending if kept else "") + body[end:], len(gone)
+    return mark + body[:start] + (kept + ending if kept.strip(WSP) else "") + body[end:], len(gone)
 
 
 def diary_context(text: str | None, limit: int | None = _CONTEXT_BLOCKS) -> tuple[str, ...]:
@@ -178,7 +176,7 @@ def diary_context(text: str | None, limit: int | None = _CONTEXT_BLOCKS) -> tupl
 
 
 def _written(line: DiaryLine) -> str:
-    return neutralise_inline(line.text).rstrip(WSP)
+    return neutralise(line.text).rstrip(WSP)
 
 
 def _section(body: str) -> tuple[int, int] | None:
@@ -196,7 +194,7 @@ def _blocks(body: str, start: int, end: int) -> list[tuple[int, int]]:
     """The blocks of a section, each with the separator line before it."""
     inner = body[start:end]
     heads = [start + first for first, last in line_spans(inner) if inner[first:last].rstrip(WSP) == "---"]
-    return list(zip(heads, [*heads[1:], end], strict=True))
+    return list(zip(heads, [*heads[1:], end], strict=False))
 
 
 def _is_backfill(block: str) -> bool:

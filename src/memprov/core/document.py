@@ -20,18 +20,19 @@ __all__ = ["Document", "Entry", "Line", "Run", "metadata_rows"]
 
 _WS = re.escape(WSP.replace("\n", ""))
 _HEADING = re.compile(rf"(#{{1,6}})(?:[{_WS}]|$)")
-_QUOTE = re.compile(rf"[{_WS}]*>")
-_ROW = re.compile(rf"(?:[-*+]|[0-9]{{1,9}}[.)])(?:[{_WS}]|$)")
-_KEY_VALUE = re.compile(rf"(?:[-*+]|[0-9]{{1,9}}[.)])[{_WS}]+[^:]+:[*_`]*(?:[{_WS}]|$)")
+_QUOTES = re.compile(rf"(?:[{_WS}]*>)+")
+_BULLET = r"(?:[-*+]|[0-9]{1,9}[.)])"
+_ROW = re.compile(rf"{_BULLET}(?:[{_WS}]|$)")
+_KEY_VALUE = re.compile(rf"{_BULLET}[{_WS}].+?:[*_`]*(?:[{_WS}]|$)")
 _SNAPSHOT = re.compile(rf"#[{_WS}]+Session:")
-_FENCE = re.compile(rf"[{_WS}]*(`{{3,}}|~{{3,}})(.*)")
+_FENCE = re.compile(rf"[{_WS}]*((?:{_BULLET}[{_WS}]+)*)(`{{3,}}|~{{3,}})(.*)")
 
 
 @define
 class Line:
     """One line. ``start`` and ``end`` are character offsets, the terminator included; ``text`` has none.
 
-    ``depth`` counts quote marks; ``indent`` counts the blanks after them; ``level`` is that of a heading or 0.
+    ``depth`` counts quote marks; ``indent`` is the width of the blanks after them; ``level`` is a heading's or 0.
     """
 
     start: int
@@ -99,16 +100,27 @@ class Document:
         #: the parts of a snapshot file, each a conversation with its own heading (D5); empty for any other file
         self.parts: Sequence[tuple[int, int]] = _snapshot_parts(self.lines)
         #: closed fenced blocks: first line and exclusive last line
-        self.blocks: Sequence[tuple[int, int]] = []
-        for first, last in self.parts or [(0, len(self.lines))]:
-            self.blocks += _close_fences(self.lines, first, last)
+        self.blocks: Sequence[tuple[int, int]] = [
+            block
+            for first, last in self.parts or [(0, len(self.lines))]
+            for block in _close_fences(self.lines, first, last)
+        ]
+        self.block_at: dict[int, tuple[int, int]] = {n: block for block in self.blocks for n in range(*block)}
+        #: the annotation lines, first and exclusive last, that describe the text line above them
+        self.notes: dict[int, tuple[int, int]] = {}
         self.runs: Sequence[Run] = list(self._find_runs())
         self.run_at: dict[int, Run] = {n: run for run in self.runs for n in range(run.first, run.last)}
-        self.entries: Sequence[Entry] = sorted(self._find_entries(), key=lambda entry: entry.head)
-        self.entries_at: dict[int, list[Entry]] = {}
+        #: the run that ends directly above a line
+        self.run_above: dict[int, Run] = {run.last: run for run in self.runs}
+        #: in the order of their heads; one inside another ends where the other does
+        self.entries: Sequence[Entry] = list(self._find_entries())
+        self.entry_of: dict[int, Entry] = {entry.head: entry for entry in self.entries}
+        #: the outermost entry of a line
+        self.entry_at: dict[int, Entry] = {}
+        covered = 0
         for entry in self.entries:
-            for number in range(entry.first, entry.last):
-                self.entries_at.setdefault(number, []).append(entry)
+            self.entry_at.update(dict.fromkeys(range(max(covered, entry.first), entry.last), entry))
+            covered = max(covered, entry.last)
 
     def can_head(self, number: int) -> bool:
         """Whether a run directly above this line would own it (D3)."""
@@ -118,20 +130,41 @@ class Document:
         return not (line.blank or line.level or line.managed_fence)
 
     def continues(self, number: int) -> bool:
-        """Whether this line, below an entry, is its continuation: indented, not blank, no marker run (D3)."""
+        """Whether this line, below an entry, is its continuation: indented, not blank, no marker run (D3).
+
+        A managed fence never is: it delimits what others write (report B19).
+        """
         line = self.lines[number]
         run = self.run_at.get(number)
-        return bool(line.content) and line.text[0] in WSP and not (run and run.keys)
+        return bool(line.content) and line.text[0] in WSP and not line.managed_fence and not (run and run.keys)
 
     def indent_below(self, number: int, depth: int) -> int:
-        """The blanks that a line starts with after ``depth`` quote marks; -1 when it has fewer quote marks."""
+        """The width of the blanks after ``depth`` quote marks of a line; -1 when it has fewer quote marks."""
         line = self.lines[number]
-        if line.depth < depth:
-            return -1
-        rest = line.text
+        if line.depth <= depth:
+            return line.indent if line.depth == depth else -1
+        position = 0
         for _ in range(depth):
-            rest = rest[rest.index(">") + 1 :]
-        return len(rest) - len(rest.lstrip(WSP))
+            position = line.text.index(">", position) + 1
+        return _indent(line.text[position:])
+
+    def unit(self, number: int) -> tuple[int, int]:
+        """The lines, first and exclusive last, that stay or go whole with this one: its entry, run, fenced block."""
+        first, last = number, number + 1
+        while True:
+            around = [span for edge in (first, last - 1) for span in self._units_at(edge)]
+            wider = min(first, *(span[0] for span in around)), max(last, *(span[1] for span in around))
+            if wider == (first, last):
+                return wider
+            first, last = wider
+
+    def _units_at(self, number: int) -> Iterator[tuple[int, int]]:
+        yield self.block_at.get(number, (number, number + 1))
+        if entry := self.entry_at.get(number):
+            yield entry.first, entry.last
+        for run in (self.run_at.get(number), self.run_above.get(number)):
+            if run is not None and run.head is not None and run.head >= number:
+                yield run.first, run.head + 1
 
     def _find_runs(self) -> Iterator[Run]:
         number = 0
@@ -143,55 +176,53 @@ class Document:
             while number < len(self.lines) and self.lines[number].only_comments:
                 number += 1
             keys = tuple(key for i in range(first, number) for key in self.lines[i].keys)
-            if not keys and first and self.can_head(first - 1):
+            if not keys and first and (self.can_head(first - 1) or self.lines[first - 1].keys):
                 # Indented annotations below a text describe that text, not what follows.
+                above = first - 1
                 while first < number and self.lines[first].text[0] in WSP:
                     first += 1
+                self.notes[above] = above + 1, first
                 if first == number:
                     continue
             yield Run(first, number, keys, number if self.can_head(number) else None)
 
     def _find_entries(self) -> Iterator[Entry]:
-        above = {run.last: run for run in self.runs}
-
-        def last(head: int) -> int:
-            end = head + 1
-            while end < len(self.lines) and self.continues(end):
-                end += 1
-            return end
-
-        for run in self.runs:
-            if run.keys and run.head is not None:
-                yield Entry(run.first, run.head, last(run.head), run.keys + self.lines[run.head].keys)
+        count = len(self.lines)
+        last = [count] * (count + 1)  # the first line from here on that is no continuation
+        for number in range(count - 1, -1, -1):
+            last[number] = last[number + 1] if self.continues(number) else number
         for number, line in enumerate(self.lines):
-            if line.keys and number not in self.run_at:
-                run_above = above.get(number)
-                if run_above is None:
-                    yield Entry(number, number, last(number), line.keys)
-                elif not run_above.keys:
-                    yield Entry(run_above.first, number, last(number), line.keys)
+            above = self.run_above.get(number)
+            if above is not None and above.keys and above.head is None:
+                above = None  # dangling above a marked heading, which it does not own
+            keys = line.keys if above is None else above.keys + line.keys
+            if keys and number not in self.run_at:
+                yield Entry(number if above is None else above.first, number, last[number + 1], keys)
 
 
 def _line(text: str, start: int, end: int) -> Line:
     body = text[start:end].removesuffix("\n").removesuffix("\r") if text[end - 1] == "\n" else text[start:end]
-    rest, depth = body, 0
-    while quote := _QUOTE.match(rest):
-        rest, depth = rest[quote.end() :], depth + 1
+    quotes = _QUOTES.match(body)
+    rest = body[quotes.end() :] if quotes else body
     content = rest.strip(WSP)
-    indent = len(rest) - len(rest.lstrip(WSP)) if content else len(rest)
     heading = _HEADING.match(body)
     return Line(
         start=start,
         end=end,
         text=body,
-        depth=depth,
-        indent=indent,
+        depth=quotes[0].count(">") if quotes else 0,
+        indent=_indent(rest),
         content=content,
         level=len(heading[1]) if heading else 0,
         row=bool(_ROW.match(content)),
         managed_fence=is_managed_fence(body),
         comments=tuple(comments(body)),
     )
+
+
+def _indent(text: str) -> int:
+    blanks = text[: len(text) - len(text.lstrip(WSP))]
+    return len(blanks.expandtabs(4))
 
 
 def metadata_rows(lines: Sequence[Line], heading: int) -> range:
@@ -208,7 +239,7 @@ def metadata_rows(lines: Sequence[Line], heading: int) -> range:
         if line.depth or (last == first or line.indent <= lines[first].indent):
             if line.depth or not _ROW.match(line.content):
                 break
-            if not _KEY_VALUE.match(line.content):
+            if not (_KEY_VALUE.match(line.content) or has_label(line.text)):
                 return range(0)
         last += 1
     rows = range(first, last)
@@ -252,14 +283,21 @@ def _closing_lines(lines: Sequence[Line], first: int, last: int) -> dict[int, in
         fence = _FENCE.fullmatch(lines[number].text)
         if fence is None:
             continue
-        character, length = fence[1][0], len(fence[1])
+        character, length = fence[2][0], len(fence[2])
         stack = below[character]
-        if character == "~" or "`" not in fence[2]:
+        if character == "~" or "`" not in fence[3]:
             index = bisect_right(stack, -length, key=lambda closer: -closer[0]) - 1
-            if index >= 0:
+            if index >= 0 and (not fence[1] or _in_item(lines, number, stack[index][1])):
                 closing[number] = stack[index][1]
-        if not fence[2].strip(WSP):
+        if not fence[1] and not fence[3].strip(WSP):
             while stack and stack[-1][0] <= length:
                 stack.pop()
             stack.append((length, number))
     return closing
+
+
+def _in_item(lines: Sequence[Line], row: int, last: int) -> bool:
+    """Whether the list item that this row begins reaches to this line: a fence that it opens ends with it."""
+    indent = _indent(lines[row].text)
+    below = (lines[number].text for number in range(row + 1, last + 1))
+    return all(not text.strip(WSP) or _indent(text) > indent for text in below)

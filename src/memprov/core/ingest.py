@@ -107,14 +107,15 @@ def plan_ingestion(
     ``today`` is the day on which the sweep runs, in ``zone``: signals count per day. Lines of days before
     ``earliest_day`` are passed over. Raises ``InputError`` for a day that is none.
     """
-    for day in (today, earliest_day or today):
-        require_day(day)
+    require_day(today)
+    if earliest_day is not None:
+        require_day(earliest_day)
     checkpoints = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
 
     def rule(day: str) -> DayRule:
         return DayRule.TAKE if earliest_day is None or day >= earliest_day else DayRule.SKIP
 
-    limit, left = per_source_limit(len(admitted.sources)), MAX_LINES
+    limit, left = per_source_limit(len(admitted.sources) + len(admitted.unchanged)), MAX_LINES
     scans: list[Scan] = []
     for transcript in transcripts:
         before = checkpoints.get(transcript.source.state_key)

@@ -26,16 +26,18 @@ __all__ = [
 ]
 
 _BLANK = "[" + re.escape(WSP.replace("\n", "")) + "]*"
-_COMMENT = re.compile(
-    rf"<!--{_BLANK}(?:(openclaw-memory-promotion|openclaw-memory-lineage|trigger|importance|project):)"
-    rf"{_BLANK}(.*?){_BLANK}-->",
-    re.IGNORECASE,
+# Letters fold in ASCII only: "ı" is no "i".
+_OPENING = re.compile(
+    rf"<!--{_BLANK}(openclaw-memory-promotion|openclaw-memory-lineage|trigger|importance|project){_BLANK}:",
+    re.IGNORECASE | re.ASCII,
 )
-_PROMOTION = re.compile(rf"<!--{_BLANK}openclaw-memory-promotion:", re.IGNORECASE)
+_PROMOTION = re.compile(rf"<!--{_BLANK}openclaw-memory-promotion{_BLANK}:", re.IGNORECASE | re.ASCII)
 _FENCE = re.compile(
-    rf"{_BLANK}<!--{_BLANK}openclaw:dreaming:(?:diary|deep):(?:start|end){_BLANK}-->{_BLANK}", re.IGNORECASE
+    rf"{_BLANK}<!--{_BLANK}openclaw:dreaming:(?:diary|deep):(?:start|end){_BLANK}-->{_BLANK}",
+    re.IGNORECASE | re.ASCII,
 )
 _BACKTICKS = re.compile("`+")
+_PADDING = re.compile("[`" + re.escape(WSP.replace("\n", "")) + "]*")
 
 
 class CommentKind(StrEnum):
@@ -79,20 +81,45 @@ def is_managed_fence(line: str) -> bool:
 
 
 def comments(line: str) -> Iterator[Comment]:
-    """The live markers and annotations of one line, in order. An empty promotion or lineage key is no marker."""
+    """The live markers and annotations of one line, in order. An empty promotion or lineage key is no marker.
+
+    As in HTML a comment ends at the next ``-->`` and holds no other: what an annotation says is no marker.
+    """
     if "<!--" not in line:
         return
-    spans: list[tuple[int, int]] | None = None
-    for match in _COMMENT.finditer(line):
-        kind = CommentKind(match[1].lower())
-        if kind in (CommentKind.PROMOTION, CommentKind.LINEAGE):
-            if not match[2]:
-                continue
-            if spans is None:
-                spans = list(_code_spans(line)) if "`" in line else []
-            if any(_alone(line, span, match.span()) for span in spans):
-                continue
-        yield Comment(kind, match[2], match.start(), match.end())
+    shown = _CodeSpans(line)
+    position = 0
+    while (match := _OPENING.search(line, position)) and (close := line.find("-->", match.end())) >= 0:
+        position = close + 3
+        kind, value = CommentKind(match[1].lower()), line[match.end() : close].strip(WSP)
+        if kind in (CommentKind.PROMOTION, CommentKind.LINEAGE) and (
+            not value or shown.hold_alone(match.start(), position)
+        ):
+            continue
+        yield Comment(kind, value, match.start(), position)
+
+
+class _CodeSpans:
+    """The line's code spans, read only when asked for, and asked from left to right."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.rest = _code_spans(line) if "`" in line else iter(())
+        self.span: tuple[int, int] | None = (0, 0)
+        self.content = 0
+
+    def hold_alone(self, start: int, end: int) -> bool:
+        """Whether a code span holds these characters and nothing else but blanks and backticks."""
+        while self.span is not None and self.span[1] < end:
+            self.span = next(self.rest, None)
+            self.content = 0 if self.span is None else self._after_padding(self.span[0])
+        return (
+            self.span is not None and self.span[0] <= start <= self.content and self._after_padding(end) >= self.span[1]
+        )
+
+    def _after_padding(self, position: int) -> int:
+        padding = _PADDING.match(self.line, position)
+        return position if padding is None else padding.end()
 
 
 def _code_spans(line: str) -> Iterator[tuple[int, int]]:
@@ -113,12 +140,3 @@ def _code_spans(line: str) -> Iterator[tuple[int, int]]:
             index = close + 1
         else:
             index += 1
-
-
-def _alone(line: str, span: tuple[int, int], marker: tuple[int, int]) -> bool:
-    return (
-        span[0] <= marker[0]
-        and marker[1] <= span[1]
-        and not line[span[0] : marker[0]].strip(WSP)
-        and not line[marker[1] : span[1]].strip(WSP)
-    )

@@ -19,25 +19,33 @@ from memprov.core.text import WSP
 
 __all__ = ["neutralise", "neutralise_inline", "one_line", "plain"]
 
+_WS = re.escape(WSP.replace("\n", ""))
 #: Everything that some reader takes for the end of a line; for ours only LF is one (D6).
-_LINE_ENDS = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]+")
+_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 #: No file can hold these: undecodable bytes, halves of characters, and the end of a C string.
-_UNWRITABLE = re.compile("[\ud800-\udfff\0]")
+_NO_TEXT = "\ud800-\udfff\0"
+_LINE_ENDS = re.compile(f"[{_ENDS}]+")
+_UNWRITABLE = re.compile(f"[{_NO_TEXT}]")
 _BLANKS = re.compile("[" + re.escape(WSP) + "]+")
 
+#: A cheap test that is never wrong when it says no.
+_SUSPECT = re.compile(f"[{_ENDS}{_NO_TEXT}]|<!--|--!?>|Session ID|/sessions/", re.IGNORECASE | re.ASCII)
 _OPENER = re.compile("<!--")
 _CLOSER = re.compile("--(!?)>")
 #: As ``references`` reads a label, up to the colon.
-_LABEL = re.compile(r"(?<![0-9A-Za-z_])(_{0,3}Session ID[*_`]{0,4}):", re.IGNORECASE)
+_LABEL = re.compile(r"(?<![0-9A-Za-z_])(_{0,3}Session ID[*_`]{0,4}):", re.IGNORECASE | re.ASCII)
 #: The prefix of a corpus line, of whichever agent (D1).
-_PREFIX = re.compile(r"(?<!\\)\[(?=([^\s\[\]/]+)/sessions/\1/)")
-#: At the start of a line: a heading, or a code fence.
-_LINE_START = re.compile(r"(?=#{1,6}(?:[" + re.escape(WSP) + r"]|$)|`{3}|~{3})")
+_PREFIX = re.compile(rf"(?<!\\)\[(?=([^\[\]/\n{_WS}]+)/sessions/\1/)")
+#: At the start of a line: a heading, the separator of diary blocks, a quote of nothing.
+_STARTS = rf"#{{1,6}}(?:[{_WS}]|$)|---[{_WS}]*$|(?:>[{_WS}]*)+$"
+#: At the start of a line, or of an item in lists of lists: a code fence.
+_ITEMS, _CODE = rf"(?:(?:[-*+]|[0-9]{{1,9}}[.)])[{_WS}]+)*", "`{3}|~{3}"
+_LINE_START = re.compile(rf"(?={_STARTS})|{_ITEMS}(?={_CODE})")
 
 _ESCAPED = re.compile(
-    r"<(\\)!--|--!?(\\)>|(?<![0-9A-Za-z_])_{0,3}Session ID[*_`]{0,4}(\\):"
-    r"|(\\)\[(?:[^\s\[\]/]+)/sessions/|^[ \t]*(\\)(?:#{1,6}(?:\s|$)|`{3}|~{3})",
-    re.IGNORECASE | re.MULTILINE,
+    r"<(\\)(?=!--)|--!?(\\)>|(?<![0-9A-Za-z_])_{0,3}Session ID[*_`]{0,4}(\\):"
+    rf"|(\\)\[[^\[\]/\n{_WS}]+/sessions/|^[{_WS}]*(?:(\\)(?={_STARTS})|{_ITEMS}(\\)(?={_CODE}))",
+    re.IGNORECASE | re.ASCII | re.MULTILINE,
 )
 
 
@@ -48,6 +56,8 @@ def one_line(text: str) -> str:
 
 def neutralise_inline(text: str) -> str:
     """``text`` for a place within a line. The result holds no line end; blanks stay as they are. Idempotent."""
+    if not _SUSPECT.search(text):
+        return text
     text = _LINE_ENDS.sub(" ", _UNWRITABLE.sub("\ufffd", text))
     text = _CLOSER.sub(r"--\1\\>", _OPENER.sub(r"<\\!--", text))
     return _PREFIX.sub(r"\\[", _LABEL.sub(r"\1\\:", text))
@@ -56,7 +66,8 @@ def neutralise_inline(text: str) -> str:
 def neutralise(text: str) -> str:
     """``text`` for any place, as the start of a line or within one. Blanks before it go. Idempotent."""
     text = neutralise_inline(text).lstrip(WSP)
-    return "\\" + text if _LINE_START.match(text) else text
+    start = _LINE_START.match(text)
+    return text if start is None else f"{start[0]}\\{text[start.end() :]}"
 
 
 def plain(text: str) -> str:

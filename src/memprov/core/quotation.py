@@ -1,8 +1,11 @@
 """Which lines quote which corpus snippets (D2).
 
 A snippet is what ingestion copied of one message. A line quotes it when it contains it, after both were normalised the
-same way: NFC, runs of blanks as one space, speaker labels and list or quote prefixes taken off. All snippets are
-searched in one pass over the text (Aho-Corasick), so that the cost is text plus snippets and never their product.
+same way: NFC, runs of blanks as one space, speaker labels and list or quote prefixes taken off, escapes resolved.
+
+All snippets are searched in one pass over the text (Aho-Corasick). Both sides have the starts and ends of their words
+marked for that, so that what is found is never inside a word; hence every match counts, none needs to overlap another,
+and the cost is text plus snippets and never their product, whatever they are.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from functools import cached_property
 from ahocorasick_rs import AhoCorasick
 from attrs import frozen
 
+from memprov.core.neutralise import plain
 from memprov.core.text import WSP, u16_length
 
 __all__ = ["MIN_SNIPPET_UNITS", "QuotationMatcher", "Snippet", "normalise"]
@@ -23,7 +27,8 @@ __all__ = ["MIN_SNIPPET_UNITS", "QuotationMatcher", "Snippet", "normalise"]
 MIN_SNIPPET_UNITS = 12
 
 _BLANKS = re.compile("[" + re.escape(WSP.replace("\n", "")) + "]+")
-_PREFIXES = re.compile(r"^ ?(?:(?:user|assistant): ?|[-*+>] |[0-9]{1,9}\. )*", re.IGNORECASE | re.MULTILINE)
+_PREFIXES = re.compile(r"^ ?(?:(?:user|assistant): ?|[-*+>] |[0-9]{1,9}\. )*", re.IGNORECASE | re.ASCII | re.MULTILINE)
+_ASCII_WORDS = re.compile("[0-9A-Za-z]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 #: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar: written without blanks between words (D2).
 _UNSPACED = re.compile(
@@ -45,8 +50,8 @@ class Snippet:
 def normalise(text: str) -> str:
     """The form in which lines and snippets are compared (D2). Line feeds stay; nothing is written back."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    return _PREFIXES.sub("", _BLANKS.sub(" ", text))
+        text = unicodedata.normalize("NFC", _order_marks(text))
+    return plain(_PREFIXES.sub("", _BLANKS.sub(" ", text)))
 
 
 @frozen
@@ -56,21 +61,12 @@ class QuotationMatcher:
     snippets: tuple[Snippet, ...]
 
     @cached_property
-    def _patterns(self) -> dict[str, bool]:
-        patterns: dict[str, bool] = {}
-        for snippet in self.snippets:
-            text = normalise(snippet.text.replace("\n", " ")).strip(" ")
-            if u16_length(text) >= MIN_SNIPPET_UNITS:
-                patterns[text] = patterns.get(text, False) or snippet.cut
-        return patterns
+    def _patterns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(filter(None, map(_pattern, self.snippets))))
 
     @cached_property
     def _automaton(self) -> AhoCorasick:
-        return AhoCorasick([_SURROGATES.sub("\ufffd", pattern) for pattern in self._patterns])
-
-    @cached_property
-    def _ordered(self) -> tuple[tuple[str, bool], ...]:
-        return tuple(self._patterns.items())
+        return AhoCorasick(self._patterns)
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -79,27 +75,48 @@ class QuotationMatcher:
         """The numbers, from 0, of the lines of ``text`` that quote a snippet."""
         if not self._patterns:
             return frozenset()
-        haystack = normalise(text)
-        found: set[int] = set()
-        ends: list[int] | None = None
-        searched = haystack if haystack.isascii() else _SURROGATES.sub("\ufffd", haystack)
-        for index, start, end in self._automaton.find_matches_as_indexes(searched, overlapping=True):
-            pattern, was_cut = self._ordered[index]
-            if haystack[start:end] != pattern:
-                continue  # two undecodable bytes that only look alike to the automaton
-            if _inside_word(haystack, start) or (not was_cut and _inside_word(haystack, end)):
-                continue
-            if ends is None:
-                ends = [match.start() for match in re.finditer("\n", haystack)]
-            found.add(bisect_right(ends, start))
-        return frozenset(found)
+        haystack = _mark_words(normalise(text))
+        starts = [start for _, start, _ in self._automaton.find_matches_as_indexes(haystack)]
+        if not starts:
+            return frozenset()
+        ends = [match.start() for match in re.finditer("\n", haystack)]
+        return frozenset(bisect_right(ends, start) for start in starts)
 
 
-def _inside_word(text: str, edge: int) -> bool:
-    """Whether this edge falls between two characters of one word (D2)."""
-    if edge <= 0 or edge >= len(text):
-        return False
-    return _is_word(text[edge - 1]) and _is_word(text[edge])
+def _pattern(snippet: Snippet) -> str | None:
+    """What is searched for this snippet, or ``None`` when it is too short."""
+    text = normalise(snippet.text.replace("\n", " ")).strip(" ")
+    if u16_length(text) < MIN_SNIPPET_UNITS:
+        return None
+    if not snippet.cut:
+        return _mark_words(text)
+    if not unicodedata.is_normalized("NFC", _order_marks(snippet.text)):
+        # The cut may have parted a letter from marks that a line composes it with.
+        end = len(text) - 1
+        while end and unicodedata.combining(text[end]):
+            end -= 1
+        text = text[:end]
+    return _mark_words(text).removesuffix("\t")
+
+
+def _mark_words(text: str) -> str:
+    """Normalised text with a tab at each edge of a word, and each undecodable byte as two characters for the search.
+
+    No normalised text holds a tab or a carriage return.
+    """
+    if text.isascii():
+        return _ASCII_WORDS.sub(r"\t\g<0>\t", text)
+    word = "".join(c for c in set(text) if _is_word(c))
+    text = _SURROGATES.sub(lambda m: "\r" + chr(ord(m[0]) - 0x8000), text)
+    return re.sub(f"[{word}]+", r"\t\g<0>\t", text) if word else text
+
+
+def _order_marks(text: str) -> str:
+    """The same text to Unicode, long sequences of combining marks in order: ``normalize`` sorts them by insertion."""
+    marks = "".join(c for c in set(text) if unicodedata.combining(c))
+    if not marks:
+        return text
+    return re.sub(f"[{marks}]{{20,}}", lambda m: "".join(sorted(m[0], key=unicodedata.combining)), text)
 
 
 def _is_word(character: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
@@ -26,12 +26,16 @@ _TRAILING = _AROUND + "."
 _WS = re.escape(WSP)
 _STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(?:\.[0-9]{3})?Z"
 _ARCHIVE = re.compile(rf"(.*)\.jsonl\.(?:reset|deleted)\.{_STAMP}(?:\.[0-9a-f]{{32}})?", re.DOTALL)
+# Letters fold as in JavaScript: ASCII only.
 _CHECKPOINT = re.compile(
     r".*\.checkpoint\.[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.jsonl",
-    re.DOTALL | re.IGNORECASE,
+    re.DOTALL | re.IGNORECASE | re.ASCII,
 )
-#: ``Session ID:`` plain, bold or in code. JavaScript's word boundary is an ASCII one; ``_`` may open emphasis.
-_LABEL = re.compile(rf"(?<![0-9A-Za-z_])_{{0,3}}Session ID[*_`]{{0,4}}:[*_`]{{0,4}}[{_WS}]*([^;{_WS}]+)", re.IGNORECASE)
+#: ``Session ID:`` plain, bold or in code. JavaScript's word boundary is an ASCII one; ``_`` may open emphasis. The
+#: value is not consumed: the word after an empty label may itself begin a label, on the next line of a longer text.
+_LABEL = re.compile(
+    rf"(?<![0-9A-Za-z_])_{{0,3}}Session ID[*_`]{{0,4}}:[*_`]{{0,4}}[{_WS}]*(?=([^;{_WS}]+))", re.IGNORECASE | re.ASCII
+)
 
 
 def session_id_from_file_name(name: str) -> str | None:
@@ -40,6 +44,8 @@ def session_id_from_file_name(name: str) -> str | None:
     >>> session_id_from_file_name("kiln.jsonl.deleted.2026-08-26T10-00-00.000Z.zst")
     'kiln'
     """
+    if ".jsonl" not in name:
+        return None
     stem = name.removesuffix(".zst")
     if archive := _ARCHIVE.fullmatch(stem):
         return archive[1] if _is_primary(archive[1] + ".jsonl") else None
@@ -118,9 +124,18 @@ class SessionMatcher:
             value = match[1]
             yield Label(match.start(1), self._is_selected_value(value))
 
+    @cached_property
+    def _lengths(self) -> tuple[int, ...]:
+        return tuple({len(name) for name in self.session_ids})
+
+    @cached_property
+    def _leads(self) -> tuple[int, ...]:
+        """With how much punctuation the selected ids begin."""
+        return tuple({len(name) - len(name.lstrip(_AROUND)) for name in self.session_ids})
+
     def _is_selected_value(self, value: str) -> bool:
         lead = len(value) - len(value.lstrip(_AROUND))
-        if any(self._ends(value[skip:], raw=True) for skip in {0, *range(min(lead, 8)), lead}):
+        if any(own <= lead and self._ends(value[lead - own :], raw=True) for own in self._leads):
             return True
         # A label may hold the full reference instead of the bare id.
         return self._names(value)
@@ -150,11 +165,8 @@ class SessionMatcher:
 
     def _ends(self, token: str, *, raw: bool) -> bool:
         """Whether the token, less none or more of its trailing punctuation, is a selected id (D5)."""
-        body = len(token.rstrip(_TRAILING))
-        ends = range(len(token), max(body, len(token) - 64) - 1, -1)
-        for end in (*ends, body):
-            name = token[:end]
-            decoded = None if raw else session_id_from_file_name(name)
-            if (name if decoded is None else decoded) in self.session_ids:
-                return True
-        return False
+        body = token.rstrip(_TRAILING)
+        decoded = None if raw else session_id_from_file_name(body)
+        if (body if decoded is None else decoded) in self.session_ids:
+            return True
+        return any(token[:length] in self.session_ids for length in self._lengths if len(body) < length <= len(token))

@@ -14,12 +14,12 @@ from functools import cached_property
 
 from attrs import field, frozen
 
-from memprov.core.document import Document
+from memprov.core.document import Document, Entry
 from memprov.core.markers import CommentKind, comments, mentions_promotion
 from memprov.core.quotation import QuotationMatcher, Snippet
 from memprov.core.records import string_set, strings
 from memprov.core.references import SessionMatcher
-from memprov.core.sections import find_sections
+from memprov.core.sections import Sections
 from memprov.core.text import Spans, byte_spans, cut, line_spans
 
 __all__ = ["Scrub", "ScrubRules", "Snippet", "promotion_keys", "scrub_text"]
@@ -123,12 +123,15 @@ class _Removal:
     def __init__(self, document: Document, rules: ScrubRules, quoted: frozenset[int], *, phase_report: bool) -> None:
         self.document = document
         self.rules = rules
+        self.sections = Sections(document, rules.sessions)
         self.gone = bytearray(len(document.lines))
         #: comments that go while their line stays: line -> indices of comments
         self.partial: dict[int, set[int]] = {}
         self.collateral: set[str] = set()
         self.dangling: set[str] = set()
         self._claimed = bytearray(len(document.lines))
+        #: for entries that end at this line: from where on their continuations are gone
+        self._tails: dict[int, int] = {}
         self.entry_count = self._select_markers() + self._select_sections()
         self.line_count = self._select_quotations(quoted, phase_report=phase_report)
         self._close()
@@ -148,15 +151,42 @@ class _Removal:
         """Take lines for one item; whether it holds any that no earlier item claimed (DESIGN 4.3)."""
         fresh = not all(self._claimed[first:last])
         self._claimed[first:last] = b"\1" * (last - first)
-        self.gone[first:last] = b"\1" * (last - first)
+        self._take(range(first, last))
         return fresh
 
+    def _take(self, numbers: Iterable[int]) -> None:
+        """Take lines, and with them all that is never parted from them (D3, D5)."""
+        pending = list(numbers)
+        while pending:
+            number = pending.pop()
+            if not self.gone[number]:
+                self.gone[number] = True
+                pending += self._inseparable(number)
+
+    def _inseparable(self, number: int) -> Iterator[int]:
+        document = self.document
+        first, last = document.block_at.get(number, (number, number))
+        if number in (first, last - 1):
+            yield from range(first, last)
+        entry = document.entry_of.get(number)
+        if entry is not None:
+            tail = self._tails.get(entry.last, entry.last)
+            yield from range(number + 1, tail)
+            self._tails[entry.last] = min(tail, number + 1)
+        run, above = document.run_at.get(number), document.run_above.get(number)
+        if run is not None and run.head is not None:
+            yield from (max(run.first, number - 1), number + 1)
+        if above is not None and (above.head is not None or document.lines[number].keys):
+            yield above.last - 1
+        yield from range(*document.notes.get(number, (0, 0)))
+
     def _select_markers(self) -> int:
-        keys, count = self.rules.entry_keys, 0
+        keys, count, covered = self.rules.entry_keys, 0, 0
         if not keys:
             return 0
         for entry in self.document.entries:
-            if not keys.isdisjoint(entry.keys):
+            if entry.last > covered and not keys.isdisjoint(entry.keys):
+                covered = entry.last
                 count += self._claim(entry.first, entry.last)
         for run in self.document.runs:
             if run.head is None and not keys.isdisjoint(run.keys):
@@ -184,12 +214,12 @@ class _Removal:
         return count
 
     def _select_sections(self) -> int:
-        count = 0
-        for section in find_sections(self.document, self.rules.sessions):
+        count, seen = 0, None
+        for section in self.sections:
             first, last = section.first, section.last
-            if not section.heading:  # a label inside marked entries takes them whole, as one section (D4)
-                for entry in self.document.entries_at.get(first, ()):
-                    first, last = min(first, entry.first), max(last, entry.last)
+            entry = None if section.heading else self.document.entry_at.get(first)
+            if entry is not None and entry is not seen:  # a label takes the entry that it is in whole (D4)
+                first, last, seen = entry.first, max(entry.last, last), entry
             count += self._claim(first, last)
         return count
 
@@ -200,43 +230,25 @@ class _Removal:
             if line.managed_fence or line.only_comments:
                 continue  # structure is never content (report B19)
             count += self._claim(number, number + 1)
+            if entry := self.document.entry_at.get(number):
+                self._take([entry.head])  # and so the whole of it (D4)
             if phase_report and line.row:
-                below = number + 1
-                while below < len(lines) and self._nested(below, number):
-                    self.gone[below] = True
-                    below += 1
+                self._take(self._nested_rows(number))
         return count
 
-    def _nested(self, number: int, row: int) -> bool:
-        line, head = self.document.lines[number], self.document.lines[row]
-        return not line.blank and line.depth == head.depth and line.indent > head.indent
+    def _nested_rows(self, row: int) -> Iterator[int]:
+        lines = self.document.lines
+        for number in range(row + 1, len(lines)):
+            line = lines[number]
+            nested = line.depth == lines[row].depth and line.indent > lines[row].indent
+            if line.blank or line.managed_fence or not nested:
+                return
+            yield number
 
     def _close(self) -> None:
         """Apply the last sentences of D3 and D5 until nothing more follows."""
-        grew = any(self.gone)
-        while grew:
-            grew = self._keep_units_whole()
-            grew |= self._drop_new_owners()
-            grew |= self._drop_new_continuations()
-
-    def _take(self, first: int, last: int) -> bool:
-        if all(self.gone[first:last]):
-            return False
-        self.gone[first:last] = b"\1" * (last - first)
-        return True
-
-    def _keep_units_whole(self) -> bool:
-        document, gone, grew = self.document, self.gone, False
-        for first, last in document.blocks:
-            if gone[first] or gone[last - 1]:
-                grew |= self._take(first, last)
-        for entry in document.entries:
-            if any(gone[entry.first : entry.last]):
-                grew |= self._take(entry.first, entry.last)
-        for run in document.runs:
-            if run.head is not None and (gone[run.head] or any(gone[run.first : run.last])):
-                grew |= self._take(run.first, run.head + 1)
-        return grew
+        while any(self.gone) and (self._drop_new_owners() or self._drop_new_continuations()):
+            pass
 
     def _drop_new_owners(self) -> bool:
         """A surviving run that would come to stand above a line that it did not head goes (D3)."""
@@ -247,22 +259,29 @@ class _Removal:
             passed = gone[number] or number in document.run_at
             below[number] = below[number + 1] if passed else number
         for run in document.runs:
-            if below[run.last] != run.head and document.can_head(below[run.last]):
-                grew |= self._take(run.first, run.last)
+            owned = below[run.last]
+            if owned != run.head and document.can_head(owned) and not all(gone[run.first : run.last]):
+                self._take(range(run.first, run.last))
+                grew = True
         return grew
 
     def _drop_new_continuations(self) -> bool:
-        """A line that would come to continue a surviving entry goes with what it continued before (D3)."""
+        """A line that would come to continue a surviving entry goes with what it continued before (D3).
+
+        Not so the label of an unselected session, nor what holds one: it owns itself (D5), and continues nothing.
+        """
         document, gone, grew = self.document, self.gone, False
         before = -1  # the last surviving line
-        owner: frozenset[int] = frozenset()  # the heads of the entries that it belongs to
+        owner: Entry | None = None  # the entry that it belongs to
         for number in range(len(document.lines)):
             if gone[number]:
                 continue
-            entries = document.entries_at.get(number, ())
-            own = frozenset(entry.head for entry in entries if number >= entry.head)
-            if before != number - 1 and owner - own and document.continues(number):
-                gone[number] = grew = True
+            entry = document.entry_at.get(number)
+            own = entry if entry is not None and number >= entry.head else None
+            new = before != number - 1 and owner is not None and owner is not own and document.continues(number)
+            if new and not any(map(self.sections.is_foreign, range(*document.unit(number)))):
+                self._take([number])
+                grew = True
             else:
                 before, owner = number, own
         return grew

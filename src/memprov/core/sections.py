@@ -10,7 +10,7 @@ from attrs import frozen
 from memprov.core.document import Document, metadata_rows
 from memprov.core.references import SessionMatcher
 
-__all__ = ["Section", "find_sections"]
+__all__ = ["Section", "Sections"]
 
 
 @frozen
@@ -22,23 +22,25 @@ class Section:
     heading: bool
 
 
-def find_sections(document: Document, sessions: SessionMatcher) -> Iterator[Section]:
-    """The sections of the selected sessions, in order, less those inside an earlier one."""
-    finder = _Finder(document, sessions)
-    covered = 0
-    for number in range(len(document.lines)):
-        section = finder.section_at(number)
-        if section is not None and section.last > covered:
-            covered = section.last
-            yield section
+class Sections:
+    """The sections of the selected sessions in a document."""
 
-
-class _Finder:
     def __init__(self, document: Document, sessions: SessionMatcher) -> None:
         self.document = document
         self.lines = document.lines
         self.sessions = sessions
         self.part_end = dict(document.parts)
+
+    def __iter__(self) -> Iterator[Section]:
+        """The sections, in order, less those inside an earlier one."""
+        if not self.sessions.session_ids:
+            return
+        covered = 0
+        for number in range(len(self.lines)):
+            section = self.section_at(number)
+            if section is not None and section.last > covered:
+                covered = section.last
+                yield section
 
     @cached_property
     def labels(self) -> dict[int, tuple[bool, ...]]:
@@ -65,10 +67,16 @@ class _Finder:
         rows = metadata_rows(self.lines, heading)
         return bool(rows) and all(all(self.labels.get(number, ())) for number in rows)
 
-    def _is_foreign(self, number: int) -> bool:
+    def is_foreign(self, number: int) -> bool:
         """Whether the line is the label of an unselected session."""
         labels = self.labels.get(number)
         return labels is not None and not any(labels)
+
+    def _begins_foreign(self, number: int) -> bool:
+        """Whether the line is, or is a heading above metadata with, the label of an unselected session."""
+        if self.is_foreign(number):
+            return True
+        return bool(self.lines[number].level) and any(map(self.is_foreign, metadata_rows(self.lines, number)))
 
     def _heading_end(self, heading: int) -> int:
         level = self.lines[heading].level
@@ -76,32 +84,23 @@ class _Finder:
             line = self.lines[number]
             if 0 < line.level <= level or line.managed_fence or number in self.part_end:
                 return number
-            if self._is_foreign(number):
-                return max(self._unit_start(number), heading + 1)
+            if self._begins_foreign(number):
+                return max(self.document.unit(number)[0], heading + 1)
         return len(self.lines)
-
-    def _unit_start(self, number: int) -> int:
-        """Where the fenced block or marked entry of this line begins: they go or stay whole (D3, D5)."""
-        start = min([number, *(entry.first for entry in self.document.entries_at.get(number, ()))])
-        if self.lines[number].in_code:
-            start = min([start, *(first for first, last in self.document.blocks if first <= number < last)])
-        return start
 
     def _row_end(self, row: int) -> int:
         depth = self.lines[row].depth
         indent = self.document.indent_below(row, depth)
-        number = row + 1
-        while (
-            number < len(self.lines)
-            and not self.lines[number].blank
-            and self.document.indent_below(number, depth) > indent
-            and not self._is_foreign(number)
-        ):
-            number += 1
-        return number
+        for number in range(row + 1, len(self.lines)):
+            line = self.lines[number]
+            if line.blank or line.managed_fence or self.document.indent_below(number, depth) <= indent:
+                return number
+            if self.is_foreign(number):
+                return max(self.document.unit(number)[0], row + 1)
+        return len(self.lines)
 
     def _prose_end(self, start: int) -> int:
-        in_code, depth = self.lines[start].in_code, self.lines[start].depth
+        in_code = self.lines[start].in_code
         number = start + 1
         while number < len(self.lines):
             line = self.lines[number]
@@ -114,7 +113,6 @@ class _Finder:
                 or number in self.document.run_at
                 or number in self.labels
                 or number in self.part_end
-                or line.depth != depth
                 or self._is_fence(number, in_code=in_code)
             )
             if ends:
@@ -126,8 +124,4 @@ class _Finder:
         """Whether the line begins a fenced block, or ends the one that the prose is in."""
         if not in_code:
             return self.lines[number].in_code
-        return number in self._closing_fences
-
-    @cached_property
-    def _closing_fences(self) -> frozenset[int]:
-        return frozenset(last - 1 for _, last in self.document.blocks)
+        return number == self.document.block_at[number][1] - 1

@@ -71,12 +71,14 @@ class Transcript:
 class Admitted:
     """The decision over a listing, in the order in which it is carried out.
 
-    ``sources`` may be read. ``decisions`` has the reason for each session that may not, as a checkpoint where one is
-    due in ``excluded``. ``known_keys`` are the state keys of the whole listing, if it was one; otherwise ``None``.
+    ``sources`` may be read. ``unchanged`` need not: nothing happened to them since they were read to the end.
+    ``decisions`` has the reason for each session that may not be read, as a checkpoint where one is due in
+    ``excluded``. ``known_keys`` are the state keys of the whole listing, if it was one; otherwise ``None``.
     """
 
     purpose: Purpose
     sources: tuple[Source, ...]
+    unchanged: tuple[Source, ...] = ()
     decisions: tuple[Admission, ...] = ()
     excluded: tuple[Checkpoint, ...] = ()
     known_keys: frozenset[str] | None = None
@@ -132,10 +134,13 @@ def admit_sources(
 
     Sessions have their kinds resolved (``sessions.resolve_kinds``) and are of the state's agent; ``InputError``
     otherwise. ``complete`` says that the listing is everything there is, so that checkpoints of what is not in it are
-    of sessions that are gone; for one transcript that changed it is not.
+    of sessions that are gone; for one transcript that changed it is not. A backfill reads what is unchanged as well:
+    the range of days may be another one.
     """
     purpose = Purpose(purpose)
+    checkpoints = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
     admitted: list[Source] = []
+    unchanged: list[Source] = []
     decisions: list[Admission] = []
     excluded: list[Checkpoint] = []
     known: set[str] = set()
@@ -147,14 +152,22 @@ def admit_sources(
         known.add(source.state_key)
         decision = _decide(source, policy, state, purpose)
         if decision.admitted:
-            admitted.append(source)
+            finished = purpose is Purpose.INGESTION and _is_finished(source, checkpoints.get(source.state_key))
+            (unchanged if finished else admitted).append(source)
             continue
         decisions.append(decision)
         if decision.checkpointed:
             excluded.append(
                 Checkpoint(source.state_key, mtime_ms=source.updated_at_ms, excluded_reason=decision.reason)
             )
-    return Admitted(purpose, tuple(admitted), tuple(decisions), tuple(excluded), frozenset(known) if complete else None)
+    return Admitted(
+        purpose,
+        tuple(admitted),
+        tuple(unchanged),
+        tuple(decisions),
+        tuple(excluded),
+        frozenset(known) if complete else None,
+    )
 
 
 def read_admitted(admitted: Admitted, reader: Callable[[Source], Transcript | None]) -> Iterator[Transcript]:
@@ -180,6 +193,17 @@ def _decide(source: Source, policy: AdmissionPolicy | None, state: IngestState, 
     elif purpose is not Purpose.BACKFILL:
         reason = "archive"
     return Admission(named or source.state_key, source.agent_id, reason, purpose)
+
+
+def _is_finished(source: Source, checkpoint: Checkpoint | None) -> bool:
+    """Whether the transcript was read to its end and is the same since, as far as its metadata say."""
+    return (
+        checkpoint is not None
+        and source.modified_ms > 0
+        and (checkpoint.mtime_ms, checkpoint.size) == (source.modified_ms, source.size)
+        and checkpoint.content_hash != ""
+        and checkpoint.last_content_line >= checkpoint.line_count
+    )
 
 
 def _attributable(source: Source, session: SessionRecord) -> bool:

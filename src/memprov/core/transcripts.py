@@ -2,8 +2,8 @@
 
 A transcript is read once, in order. Turns that a heartbeat began are skipped, and turns that a recall of memory began:
 what memory said must not become evidence for itself. What is left is unwrapped, put on one line, cleared of secrets,
-escaped, labelled with its speaker and wrapped (FACTS 2.5). Each line keeps the number of its event, its time, and the
-class that ``trust`` gives its message.
+labelled with its speaker and wrapped (FACTS 2.5). Each line keeps the number of its event, its time, and the class that
+``trust`` gives its message. It is still foreign text: ``candidates`` makes it harmless where it is written down.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from memprov.core import trust
 from memprov.core.entry_keys import collapse
-from memprov.core.neutralise import neutralise_inline, one_line
+from memprov.core.neutralise import one_line
 from memprov.core.records import SessionKind
 from memprov.core.redact import redact
 from memprov.core.scaffolding import is_generated, unwrap
@@ -174,11 +174,11 @@ def _facts(message: Message) -> trust.Message:
 
 
 def _said(message: Message) -> Iterator[str]:
-    """The message's own words, ready to be written, in pieces that fit a line."""
+    """The message's own words, without secrets, in pieces that fit a line."""
     raw = message.content if isinstance(message.content, str) else "\n".join(message.content)
     text = one_line(unwrap(raw, message.role))
     if text and not is_generated(text, message.role):
-        yield from (neutralise_inline(piece) for piece in _wrapped(redact(text)))
+        yield from _wrapped(redact(text))
 
 
 def _wrapped(text: str) -> Iterator[str]:

@@ -259,15 +259,19 @@ def apply_writes(snapshot: MemorySnapshot, effects: Iterable[WriteEffect]) -> Me
 def apply_write(snapshot: MemorySnapshot, effect: WriteEffect) -> MemorySnapshot:  # noqa: C901, PLR0912  # a table
     """The snapshot after one effect. Pure; time stamps and what a snapshot does not hold are passed over.
 
-    Raises ``StaleStateError`` at a fence that is no longer open, ``ConflictError`` for a file that is not the expected
-    one.
+    Of another agent's ledger the snapshot knows only which keys have origins there. Raises ``StaleStateError`` at a
+    fence that is no longer open, ``ConflictError`` for a file that is not the expected one.
     """
     match effect:
         case RequireAdmitted():
-            if gone := snapshot.tombstones.intersection(effect.session_ids):
+            mine = effect.agent_id == snapshot.store.agent_id
+            if mine and (gone := snapshot.tombstones.intersection(effect.session_ids)):
                 raise StaleStateError(f"forgotten while this was being prepared: {', '.join(sorted(gone))}")
             return snapshot
         case RecordOrigins():
+            if effect.agent_id != snapshot.store.agent_id:
+                keys = (origin.entry_key for origin in effect.origins)
+                return evolve(snapshot, sibling_keys=snapshot.sibling_keys.union(keys))
             return evolve(snapshot, origins=OriginTable.from_rows((*snapshot.origins.rows(), *effect.origins)))
         case ReleaseOrigins():
             rows = frozenset((entry, effect.agent_id, session) for entry, session in effect.rows)
@@ -304,6 +308,8 @@ def apply_write(snapshot: MemorySnapshot, effect: WriteEffect) -> MemorySnapshot
             return evolve(snapshot, ledger_writes=tuple(w for w in snapshot.ledger_writes if w.path != effect.path))
         case MarkPromoted():
             return snapshot
+        case DropOrigins() if effect.agent_id != snapshot.store.agent_id:
+            return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(effect.entry_keys))
         case DropSignals() | DropRecall() | DropCheckpoints() | DropSeenScopes() | DropOrigins():
             return apply_effect(snapshot, effect)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,9 @@ SHARED_TABLES = {
         expires_at INTEGER, PRIMARY KEY (plugin_id, namespace, entry_key)""",
 }
 
+#: Empty agent databases, so that each kind is made once.
+MADE: dict[tuple[str, bool, bool], bytes] = {}
+
 
 def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
@@ -100,6 +104,7 @@ class Lab:
     config: dict[str, Any] = field(factory=dict)
     agents: list[str] = field(factory=list)
     clock: Clock = field(factory=Clock)
+    open_databases: dict[Path, apsw.Connection] | None = None
 
     @property
     def state(self) -> Path:
@@ -133,6 +138,15 @@ class Lab:
         self.make_agent_database(self.agent(agent), agent)
 
     def make_agent_database(self, path: Path, agent: str = "main") -> None:
+        made = MADE.get((agent, self.triggers, self.vectors))
+        if made is None:
+            self._make_agent_database(path, agent)
+            MADE[agent, self.triggers, self.vectors] = path.read_bytes()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(made)
+
+    def _make_agent_database(self, path: Path, agent: str) -> None:
         cascade = CASCADE if self.triggers else ""
         tables = {name: columns.format(cascade=cascade) for name, columns in AGENT_TABLES.items()}
         statements = [*FULL_TEXT, *(TRIGGERS if self.triggers else ())]
@@ -163,6 +177,14 @@ class Lab:
 
     def sql(self, path: Path, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """One statement, committed; the file is left without a WAL."""
+        if self.open_databases is not None:
+            if path not in self.open_databases:
+                self.open_databases[path] = connection = apsw.Connection(str(path))
+                list(connection.execute("PRAGMA synchronous = OFF"))
+                if self.vectors:
+                    load_sqlite_vec(connection)
+                connection.execute("BEGIN")
+            return list(self.open_databases[path].execute(statement, values))
         connection = apsw.Connection(str(path))
         try:
             list(connection.execute("PRAGMA synchronous = OFF"))
@@ -171,6 +193,18 @@ class Lab:
             return list(connection.execute(statement, values))
         finally:
             connection.close()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Many statements as one transaction: the same rows, much sooner."""
+        self.open_databases = {}
+        try:
+            yield
+        finally:
+            for connection in self.open_databases.values():
+                connection.execute("COMMIT")
+                connection.close()
+            self.open_databases = None
 
     def main(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         return self.sql(self.agent(), statement, *values)

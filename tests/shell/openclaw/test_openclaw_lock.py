@@ -151,8 +151,8 @@ def test_D19_a_run_that_is_killed_blocks_nobody(lab: Lab) -> None:
     source = """
 import os, sys
 from memprov.shell.openclaw import open_openclaw
-open_openclaw(sys.argv[1]).exclusive().__enter__()
-os._exit(9)
+with open_openclaw(sys.argv[1]).exclusive():
+    os._exit(9)
 """
     subprocess.run([sys.executable, "-c", source, str(lab.state)], check=False)
     assert len(lock_rows(lab)) == 1

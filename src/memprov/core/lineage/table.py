@@ -132,7 +132,8 @@ class OriginTable:
         entries, entry_codes = _encode(entry_keys)
         agents, agent_codes = _encode(agent_ids)
         sessions, session_codes = _encode(session_ids)
-        keys, key_codes = _encode(session_keys, order=lambda key: (key is not None, key or ""))
+        # no key sorts after every key, so that in a join any key is better than none
+        keys, key_codes = _encode(session_keys, order=lambda key: (key is None, key or ""))
         try:
             class_codes = np.fromiter(map(_CLASS_CODES.__getitem__, classes), dtype=np.int8)
         except KeyError as error:
@@ -278,13 +279,10 @@ def _joined(table: OriginTable) -> OriginTable:
     if new.all():
         return table
     starts = np.flatnonzero(new)
-    codes = table.key_codes
-    if table.session_keys[0] is None:  # sorted first; in a join any key is better than none
-        codes = np.where(codes == 0, np.int32(len(table.session_keys)), codes)
     return _compact(
         evolve(
             _take(table, starts),
-            key_codes=np.minimum.reduceat(codes, starts) % np.int32(len(table.session_keys)),
+            key_codes=np.minimum.reduceat(table.key_codes, starts),
             classes=np.maximum.reduceat(table.classes, starts),
             observed_at_ms=np.minimum.reduceat(table.observed_at_ms, starts),
         )

@@ -12,6 +12,7 @@ import apsw
 from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.lineage import Basis, join_origins, lineage_digest
 from memprov.core.records import Origin
+from memprov.core.text import json_text
 from memprov.core.write_effects import RecordOrigins, ReleaseOrigins, RequireAdmitted
 from memprov.errors import InputError, StaleStateError
 from memprov.shell.native.catalogue import forgotten_ids
@@ -26,6 +27,9 @@ __all__ = [
     "release_origins",
     "require_admitted",
 ]
+
+#: How many chunks the full text takes in while it overwrites one in place.
+_CHEAPER_ANEW = 200
 
 
 def record_tombstones(connection: apsw.Connection, effect: RecordTombstones, basis: Basis, now_ms: int) -> bool:
@@ -50,8 +54,7 @@ def purge_index(connection: apsw.Connection, effect: PurgeIndex, basis: Basis) -
         if not _is_current(connection, basis):
             return False
         before = connection.total_changes()
-        for batch in batches(effect.chunk_ids):
-            connection.execute("DELETE FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,))
+        _delete_chunks(connection, effect.chunk_ids)
         connection.executemany(
             "DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = CAST(? AS TEXT)",
             ((raw(path), raw(source)) for path, source in effect.sources),
@@ -104,6 +107,40 @@ def release_origins(connection: apsw.Connection, effect: ReleaseOrigins) -> None
         )
 
 
+def _delete_chunks(connection: apsw.Connection, chunk_ids: tuple[str, ...]) -> None:
+    """Chunks with their provenance, vectors and full text.
+
+    To overwrite one chunk's words in place costs the full text as much as to take in two hundred chunks (measured). So
+    where many go, it is emptied and given the chunks that stay, those alone that it had before.
+    """
+    present = sum(
+        _count(connection, "chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", batch)
+        for batch in batches(chunk_ids)
+    )
+    if not present:
+        return
+    anew = present * _CHEAPER_ANEW > _count(connection, "chunks_text_docsize")
+    unlisted = "[]"
+    if anew:
+        rows = connection.execute(
+            "SELECT chunk_rowid FROM chunks WHERE chunk_rowid NOT IN (SELECT id FROM chunks_text_docsize)"
+        )
+        unlisted = json_text([integer(row[0]) for row in rows])
+        connection.execute("INSERT INTO chunks_text (chunks_text) VALUES ('delete-all')")
+    for batch in batches(chunk_ids):
+        connection.execute("DELETE FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,))
+    if anew:
+        connection.execute(
+            "INSERT INTO chunks_text (rowid, text) SELECT chunk_rowid, text FROM chunks "
+            "WHERE chunk_rowid NOT IN (SELECT value FROM json_each(?))",
+            (unlisted,),
+        )
+
+
+def _count(connection: apsw.Connection, what: str, *bindings: str) -> int:
+    return integer(next(iter(connection.execute(f"SELECT count(*) FROM {what}", bindings)))[0])
+
+
 def _rows_of(connection: apsw.Connection, entry_keys: Iterable[str], agent_id: str) -> Iterator[Origin]:
     for batch in batches(sorted(entry_keys)):
         rows = connection.execute(
@@ -117,7 +154,7 @@ def _rows_of(connection: apsw.Connection, entry_keys: Iterable[str], agent_id: s
                 agent_id,
                 text(session),
                 None if key is None else text(key),
-                text(origin_class),  # type: ignore[arg-type]  # converted
+                text(origin_class),
                 integer(observed),
             )
 
@@ -128,7 +165,8 @@ def _is_current(connection: apsw.Connection, basis: Basis) -> bool:
     for column, values in (("session_id", basis.session_ids), ("entry_key", basis.entry_keys)):
         for batch in batches(values):
             rows = connection.execute(
-                f"SELECT entry_key, session_id FROM origins WHERE {column} IN (SELECT value FROM json_each(?))", (batch,)
+                f"SELECT entry_key, session_id FROM origins WHERE {column} IN (SELECT value FROM json_each(?))",
+                (batch,),
             )
             pairs.update((text(entry), text(session)) for entry, session in rows)
     return lineage_digest(pairs) == basis.lineage

@@ -64,9 +64,11 @@ def checked_record(record: SessionRecord, agent_id: str) -> SessionRecord:
         raise InputError(
             f"session {record.session_id!r}: chat_type is {record.chat_type!r}; it must be direct, group or channel"
         )
-    created = record.created_at_ms
+    created: object = record.created_at_ms
     if created is not None and (not isinstance(created, int) or isinstance(created, bool) or abs(created) >= 2**53):
-        raise InputError(f"session {record.session_id!r}: created_at_ms is {created!r}, which is no time in milliseconds")
+        raise InputError(
+            f"session {record.session_id!r}: created_at_ms is {created!r}, which is no time in milliseconds"
+        )
     for identity in record.participants:
         try:
             identity_from_json(_namespace(identity), identity.id)
@@ -133,8 +135,8 @@ def read_sessions(connection: apsw.Connection, agent_id: str) -> tuple[SessionRe
             agent_id=agent_id,
             session_id=text(session_id),
             session_key=_optional(key),
-            kind=text(kind),  # type: ignore[arg-type]  # converted
-            state=text(state),  # type: ignore[arg-type]  # converted
+            kind=text(kind),
+            state=text(state),
             created_at_ms=integer(created),
             channel=_optional(channel),
             chat_type=_optional(chat_type),

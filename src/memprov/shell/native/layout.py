@@ -82,7 +82,7 @@ class Layout:
         except FileNotFoundError:
             return ()
         known = (name for name in names if _AGENT_ID.fullmatch(name) and name != self.agent_id)
-        return tuple(sorted(name for name in known if self.ledger_of(name).exists))
+        return tuple(sorted(name for name in known if os.path.isfile(self.ledger_of(name).path)))
 
 
 def normal_agent_id(agent_id: str) -> str:

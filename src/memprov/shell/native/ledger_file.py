@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ import apsw
 from attrs import frozen
 
 from memprov.core.text import json_text, to_bytes, to_text
-from memprov.errors import CorruptStoreError, SchemaError, StoreNotFoundError
+from memprov.errors import CorruptStoreError, RefusedError, SchemaError, StoreNotFoundError
 from memprov.shell.native.schema import Schema
 from memprov.shell.openclaw.database import BUSY_MS, Database, QuietAccess, Reader
 from memprov.shell.openclaw.database import _explained as explained
@@ -46,21 +46,21 @@ class LedgerFile:
         """The file as the reader of SQLite files knows it."""
         return Database(self.path, self.schema.title, self.schema.version)
 
-    @property
-    def exists(self) -> bool:
-        """Whether it was made. An empty file is left by a process that died while it made one."""
+    def exists(self, quiet: QuietAccess) -> bool:
+        """Whether it was made. A process that died while it made one leaves a file without tables."""
         try:
-            return os.stat(self.path).st_size > 0
-        except FileNotFoundError:
+            if not os.stat(self.path).st_size:
+                return False
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError as error:
+            raise RefusedError(f"{self.database.name} cannot be opened: {error.strerror}") from error
+        return quiet.read(self.database, lambda reader: self._version(reader.connection)) > 0
 
     def create(self, fill: Callable[[apsw.Connection], None] = lambda _: None) -> None:
-        """Make the ledger, private to its owner, unless it is there; ``fill`` writes into a new one's transaction."""
-        try:
+        """Make the ledger, private to its owner, unless it is made; ``fill`` adds to what makes it, all in one."""
+        with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE))
-        except FileExistsError:
-            if self.exists:
-                return
         with self.writing(fill):
             sync_directory(os.path.dirname(self.path))
 
@@ -86,8 +86,11 @@ class LedgerFile:
 
         def current(reader: Reader) -> T:
             connection = reader.connection
-            if self._version(connection) == self.schema.version:
+            version = self._version(connection)
+            if version == self.schema.version:
                 return use(connection)
+            if not version:
+                raise CorruptStoreError(f"{self.database.name} is empty")
             copy = apsw.Connection(":memory:")
             try:
                 with copy.backup("main", connection, "main") as backup:

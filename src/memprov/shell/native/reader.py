@@ -34,6 +34,7 @@ __all__ = [
     "read_checkpoint_keys",
     "read_place",
     "read_rewinds",
+    "read_sibling_keys",
     "read_signals",
     "read_snapshot",
     "require_workspace",
@@ -54,6 +55,9 @@ class Access(Protocol):
     def read(self, file: LedgerFile, use: Callable[[apsw.Connection], T]) -> T:
         """What ``use`` makes of the ledger, read in one transaction. It may be called again, so it has no effect."""
 
+    def exists(self, file: LedgerFile) -> bool:
+        """Whether the ledger was made; another process may be about to."""
+
 
 @frozen
 class QuietReading:
@@ -64,6 +68,10 @@ class QuietReading:
     def read(self, file: LedgerFile, use: Callable[[apsw.Connection], T]) -> T:
         """See ``Access``."""
         return file.read(use, QuietAccess(self.sleep))
+
+    def exists(self, file: LedgerFile) -> bool:
+        """See ``Access``."""
+        return file.exists(QuietAccess(self.sleep))
 
 
 def read_snapshot(layout: Layout, access: Access, now: Callable[[], float], calls: Calls) -> MemorySnapshot:
@@ -78,7 +86,7 @@ def read_snapshot(layout: Layout, access: Access, now: Callable[[], float], call
         corpus=files.corpus,
         stale_copies=files.stale_copies,
         unscanned=files.unscanned,
-        sibling_keys=_sibling_keys(layout, access),
+        sibling_keys=read_sibling_keys(layout, access),
     )
 
 
@@ -132,11 +140,10 @@ def _agent_part(connection: apsw.Connection, layout: Layout) -> MemorySnapshot:
 
 def _shared_part(connection: apsw.Connection, layout: Layout, snapshot: MemorySnapshot) -> MemorySnapshot:
     recall = connection.execute(
-        "SELECT entry_key, CAST(path AS BLOB), CAST(snippet AS BLOB), start_line, end_line FROM recall ORDER BY entry_key"
+        "SELECT entry_key, CAST(path AS BLOB), CAST(snippet AS BLOB), start_line, end_line "
+        "FROM recall ORDER BY entry_key"
     )
-    preimages = connection.execute(
-        "SELECT preimage_key, CAST(content AS BLOB) FROM preimages ORDER BY created_at_ms"
-    )
+    preimages = connection.execute("SELECT preimage_key, CAST(content AS BLOB) FROM preimages ORDER BY created_at_ms")
     return evolve(
         snapshot,
         recall=tuple(
@@ -180,7 +187,8 @@ def _read_chunks(connection: apsw.Connection) -> ChunkTable:
     flags: tuple[list[bool], ...] = ([], [], [])
     pool: dict[str, int] = {}
     rows = connection.execute("""
-        SELECT c.chunk_id, CAST(c.path AS BLOB), CASE WHEN c.source = 'sessions' THEN NULL ELSE CAST(c.text AS BLOB) END,
+        SELECT c.chunk_id, CAST(c.path AS BLOB),
+               CASE WHEN c.source = 'sessions' THEN NULL ELSE CAST(c.text AS BLOB) END,
                p.origin_class, p.session_kind, c.source = 'sessions',
                EXISTS (SELECT 1 FROM chunks_text_docsize AS t WHERE t.id = c.chunk_rowid),
                EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk_id = c.chunk_id)
@@ -207,7 +215,7 @@ def _read_chunks(connection: apsw.Connection) -> ChunkTable:
     )
 
 
-def _sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
+def read_sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
     """The entries with an origin in the ledger of another agent of the same workspace (D17)."""
 
     def keys(connection: apsw.Connection) -> Iterator[str]:
@@ -216,7 +224,9 @@ def _sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
 
     found: set[str] = set()
     for agent_id in layout.other_agents():
-        found |= access.read(layout.ledger_of(agent_id), lambda connection: frozenset(keys(connection)))
+        file = layout.ledger_of(agent_id)
+        if access.exists(file):
+            found |= access.read(file, lambda connection: frozenset(keys(connection)))
     return frozenset(found)
 
 

@@ -179,9 +179,7 @@ def _trim_rewinds(connection: apsw.Connection, effect: TrimRewinds, now_ms: int)
 
 def _cut_preimages(connection: apsw.Connection, effect: CutPreimages) -> None:
     for change in effect.cuts:
-        rows = connection.execute(
-            "SELECT CAST(content AS BLOB) FROM preimages WHERE preimage_key = ?", (change.key,)
-        )
+        rows = connection.execute("SELECT CAST(content AS BLOB) FROM preimages WHERE preimage_key = ?", (change.key,))
         content = next((from_raw(row[0]) for row in rows), None)
         if content is not None and digest(content) == change.before:
             connection.execute(

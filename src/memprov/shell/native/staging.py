@@ -11,7 +11,7 @@ from typing import cast
 import apsw
 
 from memprov.core.records import OriginClass, SessionKind
-from memprov.core.staging import Checkpoint, SeenHashes, StagedEntry
+from memprov.core.staging import Checkpoint, StagedEntry
 from memprov.core.text import json_text
 from memprov.core.trust import Provenance
 from memprov.shell.native.ledger_file import from_raw, raw
@@ -74,7 +74,9 @@ def read_checkpoints(connection: apsw.Connection) -> tuple[Checkpoint, ...]:
         "FROM checkpoints ORDER BY state_key"
     )
     return tuple(
-        Checkpoint(text(key), integer(mtime), integer(size), text(digest), integer(lines), integer(last), _optional(why))
+        Checkpoint(
+            text(key), integer(mtime), integer(size), text(digest), integer(lines), integer(last), _optional(why)
+        )
         for key, mtime, size, digest, lines, last, why in rows
     )
 
@@ -95,16 +97,16 @@ def put_checkpoint(connection: apsw.Connection, checkpoint: Checkpoint) -> None:
     )
 
 
-def read_seen(connection: apsw.Connection) -> tuple[SeenHashes, ...]:
-    """The seen hashes of every scope, oldest first."""
+def read_seen(connection: apsw.Connection) -> dict[str, tuple[str, ...]]:
+    """Scope -> its seen hashes, oldest first."""
     rows = connection.execute(
         "SELECT s.scope, h.hash FROM seen_scopes AS s LEFT JOIN seen_hashes AS h ON h.scope_id = s.scope_id "
         "ORDER BY s.scope, h.seen_id"
     )
-    return tuple(
-        SeenHashes(text(scope), tuple(text(row[1]) for row in group if row[1] is not None))
+    return {
+        text(scope): tuple(text(row[1]) for row in group if row[1] is not None)
         for scope, group in groupby(rows, key=itemgetter(0))
-    )
+    }
 
 
 def _entry(row: Row) -> StagedEntry:

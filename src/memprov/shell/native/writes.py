@@ -39,8 +39,8 @@ __all__ = [
     "read_file_records",
     "read_ledger_writes",
     "record_artifact",
-    "relink",
     "release_artifact",
+    "relink",
 ]
 
 #: Opens the shared ledger for writing.
@@ -76,7 +76,7 @@ def memory_path(workspace: str, path: str | os.PathLike[str]) -> str:
     Raises ``InputError`` for what is no memory file that an agent writes.
     """
     named = os.fspath(path)
-    if not isinstance(named, str) or not named or "\0" in named:
+    if not named or "\0" in named:
         raise InputError(f"{named!r} is no path")
     real = os.path.realpath(os.path.join(os.fsencode(workspace), to_bytes(named)))
     relative = to_text(os.path.relpath(real, os.path.realpath(os.fsencode(workspace))))
@@ -245,7 +245,13 @@ def read_file_records(connection: apsw.Connection) -> tuple[tuple[str, ArtifactR
         """
     )
     return tuple(
-        (from_raw(path), ArtifactRecord(OriginClass(text(kind)), text(file_hash)), text(why), text(session), integer(at))
+        (
+            from_raw(path),
+            ArtifactRecord(OriginClass(text(kind)), text(file_hash)),
+            text(why),
+            text(session),
+            integer(at),
+        )
         for path, kind, file_hash, why, session, at in rows
     )
 

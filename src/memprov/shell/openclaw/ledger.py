@@ -26,7 +26,7 @@ from memprov.shell.openclaw.index import (
     VECTORS,
 )
 from memprov.shell.openclaw.origins import ORIGINS, OWN_TOMBSTONES, TOMBSTONES
-from memprov.shell.openclaw.values import text
+from memprov.shell.openclaw.values import is_storable, text
 
 __all__ = ["VectorLoader", "check_index", "drop_origins", "load_sqlite_vec", "purge_index", "record_tombstones"]
 
@@ -120,7 +120,7 @@ def _open_table(connection: apsw.Connection, database: Database, table: str, loa
     try:
         if table == VECTORS:
             load_vectors(connection)
-        list(connection.execute(f"SELECT {'id' if table == VECTORS else 'rowid'} FROM {table} LIMIT 1"))
+        list(connection.execute(f"SELECT * FROM {table} LIMIT 1"))
     except (ImportError, OSError, apsw.Error) as error:
         hint = "; memprov[openclaw] brings sqlite-vec" if table == VECTORS else ""
         raise SchemaError(f"{database.name}: table {table} cannot be opened: {error}{hint}") from error
@@ -146,12 +146,8 @@ def _fill(connection: apsw.Connection, name: str, values: Iterable[str]) -> None
     """A temporary table of distinct texts. What is no valid text stands in no table, and is left out."""
     connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
     connection.execute(f"CREATE TEMP TABLE {name} (value TEXT PRIMARY KEY) WITHOUT ROWID")
-    rows = ((value,) for value in values if _storable(value))
+    rows = ((value,) for value in values if is_storable(value))
     connection.executemany(f"INSERT OR IGNORE INTO temp.{name} VALUES (?)", rows)
-
-
-def _storable(value: str) -> bool:
-    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _create(connection: apsw.Connection, table: str, key: str) -> None:
@@ -208,7 +204,7 @@ def _delete_chunks(reader: Reader) -> None:
 
 def _delete_sources(reader: Reader, sources: Iterable[tuple[str, str]]) -> None:
     connection = reader.connection
-    rows = [pair for pair in sources if _storable(pair[0]) and _storable(pair[1])]
+    rows = [pair for pair in sources if all(map(is_storable, pair))]
     if reader.has(PATHS_FULL_TEXT):
         connection.executemany(
             f"DELETE FROM {PATHS_FULL_TEXT} WHERE rowid IN (SELECT rowid FROM {SOURCES} WHERE path = ? AND source = ?)",

@@ -27,6 +27,8 @@ from memprov.shell.openclaw.database import Database, Reader, writing
 from memprov.shell.openclaw.state import (
     CHECKPOINTS,
     EVENTS,
+    LEDGER_OWNER,
+    LOCKS,
     META,
     OWNER,
     PREIMAGES,
@@ -38,6 +40,7 @@ from memprov.shell.openclaw.state import (
     StateRow,
     candidates_of,
     event_rows,
+    key_ranges,
     scope_of,
     wrapped_rows,
 )
@@ -76,6 +79,17 @@ class StateWriter:
                     self._trim_events(reader, effect)
                 case CutPreimages():
                     self._cut_preimages(reader, effect)
+
+    def sweep(self) -> None:
+        """Delete what has expired of this workspace: no reader sees it any more, and its text is still there."""
+        with writing(self.database) as reader:
+            if reader.has(TABLE) and "expires_at" in reader.columns(TABLE):
+                for first, after in key_ranges(self.keys):
+                    reader.connection.execute(
+                        f"DELETE FROM {TABLE} WHERE plugin_id IN (?, ?) AND namespace <> ? "
+                        "AND entry_key >= ? AND entry_key < ? AND expires_at <= ?",
+                        (OWNER, LEDGER_OWNER, LOCKS, first, after, self.now_ms),
+                    )
 
     def _rows(self, reader: Reader, namespace: str) -> list[StateRow]:
         return list(wrapped_rows(reader, namespace, self.keys, self.now_ms))

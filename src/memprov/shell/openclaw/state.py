@@ -7,7 +7,7 @@ lexical path for memory-core's wrapped rows, that of the real path for curated w
 latter's composed form for host events. All spellings that are known of the workspace are asked for in every namespace
 (D12).
 
-OpenClaw treats a row past its ``expires_at`` as gone, and so does this module.
+A row past its ``expires_at`` is gone for every reader of OpenClaw's, and so for this one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from memprov.shell.openclaw.values import Json, Value, integer, json_value, memb
 __all__ = [
     "CHECKPOINTS",
     "EVENTS",
+    "LEDGER_OWNER",
     "LOCKS",
     "META",
     "OWNER",
@@ -35,9 +36,16 @@ __all__ = [
     "SEEN",
     "SIGNALS",
     "TABLE",
+    "StateRow",
+    "StateRows",
+    "candidates_of",
+    "event_rows",
+    "key_ranges",
+    "read_state",
+    "recorded_workspaces",
+    "scope_of",
+    "wrapped_rows",
 ]
-__all__ += ["StateRow", "StateRows", "candidates_of", "event_rows", "read_state", "recorded_workspaces", "scope_of"]
-__all__ += ["wrapped_rows"]
 
 OWNER = "memory-core"
 RECALL = "short-term-recall"
@@ -49,7 +57,7 @@ SEEN = "dreaming-session-ingestion-seen"
 REWINDS = "session-backfill-rewind"
 PREIMAGES = "dreaming-memory-backups"
 EVENTS = "memory-host.events"
-_LEDGER_OWNER = "core:memory-artifact-provenance"
+LEDGER_OWNER = "core:memory-artifact-provenance"
 _LEDGER = "workspace-files"
 
 TABLE = "plugin_state_entries"
@@ -106,6 +114,13 @@ def read_state(reader: Reader, keys: Iterable[str], now_ms: int) -> StateRows:
         preimages=tuple(dict.fromkeys(p for row in rows(PREIMAGES) if (p := _preimage(row)))),
         ledger=tuple(_ledger(reader, keys, now_ms)),
     )
+
+
+def key_ranges(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Where a workspace's rows lie among the keys of any namespace, as half-open ranges."""
+    for key in keys:
+        yield f"{key}:", f"{key};"
+        yield f"{key[:_EVENT_PREFIX]}:event:", f"{key[:_EVENT_PREFIX]}:event;"
 
 
 def recorded_workspaces(reader: Reader, keys: Iterable[str]) -> frozenset[str]:
@@ -198,7 +213,7 @@ def _ledger(reader: Reader, keys: Iterable[str], now_ms: int) -> Iterator[Curate
     """The observer's record of writes to memory files; what is not in its form is ignored (FACTS 8.1)."""
     found: dict[CuratedWrite, None] = {}
     for key in keys:
-        for entry_key, value in _rows(reader, _LEDGER_OWNER, _LEDGER, f"{key}:", f"{key};", now_ms):
+        for entry_key, value in _rows(reader, LEDGER_OWNER, _LEDGER, f"{key}:", f"{key};", now_ms):
             record = object_of(_parsed(reader, _LEDGER, entry_key, value))
             if _is_observation(record, key):
                 write = CuratedWrite(

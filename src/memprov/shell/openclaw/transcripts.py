@@ -103,9 +103,9 @@ def read_window(reader: Reader, session_id: str, directories: Sequence[str]) -> 
         bindings=(session_id,),
     )
     for _, name, blob in cold:
-        for record in _cold(text(name), blob, directories):
-            if record.get("kind") == "event":
-                yield from _inner_events(record)
+        cold_records = _cold(text(name), blob, directories)
+        events = (object_of(record.get("row")) for record in cold_records if record.get("kind") == "event")
+        yield from _records(member(row, "event_json") for row in events)
 
 
 def read_archive_row(reader: Reader, archive: ArchiveRow) -> Iterator[Json]:
@@ -197,15 +197,6 @@ def _cold(name: str, blob: Value, directories: Sequence[str]) -> Iterator[Json]:
     if found is None:
         raise FileNotFoundError(f"its cold archive {name} is missing")
     return read_file(found)
-
-
-def _inner_events(record: Json) -> Iterator[Json]:
-    """The event that a line of a cold archive wraps, as an object or as its JSON text."""
-    for value in record.values():
-        if isinstance(value, dict):
-            yield value
-        elif isinstance(value, str) and value.startswith("{"):
-            yield from _records([value])
 
 
 def _records(lines: Iterable[str]) -> Iterator[Json]:

@@ -8,7 +8,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NoReturn, cast
 
-__all__ = ["Json", "Row", "Value", "integer", "json_value", "member", "milliseconds", "nonblank", "object_of", "text"]
+__all__ = [
+    "Json",
+    "Row",
+    "Value",
+    "integer",
+    "is_storable",
+    "json_value",
+    "member",
+    "milliseconds",
+    "nonblank",
+    "object_of",
+    "text",
+]
 
 #: What SQLite stores; apsw names this type in its stubs only.
 Value = None | int | float | bytes | str
@@ -21,6 +33,17 @@ def text(value: Value) -> str:
     if isinstance(value, str):
         return value
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else "" if value is None else str(value)
+
+
+def is_storable(value: str) -> bool:
+    """Whether a string is text that a table can hold; one that came from undecodable bytes is not."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def integer(value: object, default: int = 0) -> int:

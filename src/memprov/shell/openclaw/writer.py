@@ -16,6 +16,7 @@ from memprov.shell.openclaw.ledger import VectorLoader, check_index, drop_origin
 from memprov.shell.openclaw.lock import Lease
 from memprov.shell.openclaw.reader import Layout, read_snapshot
 from memprov.shell.openclaw.rows import StateWriter
+from memprov.shell.openclaw.values import is_storable
 from memprov.shell.workspace import Calls, cut_file, remove_file
 
 __all__ = ["OpenClawWriter"]
@@ -43,7 +44,7 @@ class OpenClawWriter:
             elif isinstance(effect, RecordTombstones):
                 self._require_own_agent(effect.agent_id)
                 for session_id in effect.session_ids:
-                    if _has_surrogate(session_id):
+                    if not is_storable(session_id):
                         raise RefusedError(f"the session id {session_id!r} is no valid text, so no store can hold it")
             elif isinstance(effect, DropOrigins):
                 self._require_own_agent(effect.agent_id)
@@ -60,7 +61,10 @@ class OpenClawWriter:
         layout, now_ms = self.layout, int(self.clock() * 1000)
         match effect:
             case RecordTombstones():
-                return record_tombstones(self._ledger, effect, basis, now_ms)
+                recorded = record_tombstones(self._ledger, effect, basis, now_ms)
+                if recorded:
+                    self._state(now_ms).sweep()
+                return recorded
             case PurgeIndex():
                 return purge_index(self._ledger, effect, basis, layout.agent_id, self.load_vectors)
             case DropOrigins():
@@ -70,8 +74,11 @@ class OpenClawWriter:
             case RemoveFile():
                 remove_file(layout.place.workspace, effect, calls=self.calls)
             case _:
-                StateWriter(layout.config.shared_database, tuple(sorted(layout.place.keys)), now_ms).apply(effect)
+                self._state(now_ms).apply(effect)
         return True
+
+    def _state(self, now_ms: int) -> StateWriter:
+        return StateWriter(self.layout.config.shared_database, tuple(sorted(self.layout.place.keys)), now_ms)
 
     @property
     def _ledger(self) -> Database:
@@ -80,7 +87,3 @@ class OpenClawWriter:
     def _require_own_agent(self, agent_id: str) -> None:
         if agent_id != self.layout.agent_id:
             raise InputError(f"the plan is for agent {agent_id!r}, the store for {self.layout.agent_id!r}")
-
-
-def _has_surrogate(value: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in value)

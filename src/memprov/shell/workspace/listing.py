@@ -133,7 +133,7 @@ class _Lister:
                 elif kind is _Kind.FILE and role:
                     found[role].append(path)
         self.listing.memory |= dict.fromkeys(sorted(found["memory"]))
-        self.listing.corpus |= dict.fromkeys(sorted(found["corpus"]))
+        self.listing.corpus |= dict.fromkeys(found["corpus"])
         self.listing.copies |= dict.fromkeys(found["copies"])
 
     def extra(self, parts: Parts) -> None:
@@ -188,7 +188,7 @@ def _role(parts: Parts, name: str) -> str | None:
     """What a file of this name is in this directory, below a folder of memory files."""
     if parts == _CORPUS and name.lower().endswith(_CORPUS_ENDINGS):
         return "corpus"
-    if parts != _CORPUS and name.endswith(".md"):
+    if name.endswith(".md"):
         return "memory"
     return "copies" if _is_copy(name, lambda file: _role(parts, file) in {"memory", "corpus"}) else None
 

@@ -136,12 +136,7 @@ class _Publication:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         fd = self.calls.open(to_bytes(name), flags, _NEW_FILE, dir_fd=self.directory)
         try:
-            rest = memoryview(data)
-            while rest:
-                count = self.calls.write(fd, rest)
-                if count <= 0:
-                    raise OSError(errno.EIO, "the system wrote nothing")
-                rest = rest[count:]
+            self._write_all(fd, data)
             if before is not None:
                 self._give(fd, before.info)
                 self.calls.fchmod(fd, stat.S_IMODE(before.info.st_mode))
@@ -151,6 +146,14 @@ class _Publication:
                 self.calls.close(fd)
             raise
         self.calls.close(fd)  # some file systems tell only here that the disk is full
+
+    def _write_all(self, fd: int, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            count = self.calls.write(fd, rest)
+            if count <= 0:
+                raise OSError(errno.EIO, "the system wrote nothing")
+            rest = rest[count:]
 
     def _give(self, fd: int, old: os.stat_result) -> None:
         """Give the file to the old owner and group where that is permitted."""

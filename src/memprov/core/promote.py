@@ -1,0 +1,216 @@
+"""Promotion: staged entries whose evidence is strong enough become lines of MEMORY.md.
+
+Gates first, never untrusted or system text (DESIGN 5); then the score; then the source is asked whether it still says
+so, by content and never by line number (D22). The file is composed here and replaced in one piece: marker, text, source
+reference and annotations come together or not at all, and whatever the text holds, it is read back as one entry (J11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import evolve, field, frozen
+
+from memprov.core.candidates import truncated
+from memprov.core.corpus import strip_prefix
+from memprov.core.lineage import entry_classes
+from memprov.core.markers import promotion_marker
+from memprov.core.neutralise import neutralise, neutralise_inline, one_line
+from memprov.core.quotation import MIN_SNIPPET_UNITS, normalise
+from memprov.core.ranking import Gate, Signals, Thresholds, gate, signals_of, unique_queries
+from memprov.core.records import OriginClass
+from memprov.core.scrub import promotion_keys
+from memprov.core.snapshot import MemorySnapshot
+from memprov.core.staging import StagedEntry
+from memprov.core.text import digest, u16_length
+from memprov.core.write_effects import MarkPromoted, ReplaceText, RequireAdmitted, WriteEffect
+
+__all__ = ["MEMORY_PATH", "PromotionLimits", "PromotionPlan", "PromotionReport", "plan_promotion", "render_promotion"]
+
+MEMORY_PATH = "MEMORY.md"
+_HEADER = "# Long-Term Memory\n\n"
+_TAG_NOISE = re.compile(r"[,;]|<!--|--!?>")
+
+
+@frozen
+class PromotionLimits:
+    """How much one promotion may do: entries, UTF-16 units of one text, characters of the whole file."""
+
+    entries: int = 10
+    text_units: int = 640
+    file_characters: int = 10_000
+
+
+@frozen
+class PromotionReport:
+    """What is promoted, in order of strength, and why the others are not. Keys only, no memory text."""
+
+    promoted: tuple[str, ...] = ()
+    refused: tuple[tuple[str, Gate], ...] = ()
+
+
+@frozen
+class PromotionPlan:
+    """The effects of one promotion, in order; none when nothing is promoted."""
+
+    effects: tuple[WriteEffect, ...]
+    report: PromotionReport
+
+
+@frozen
+class _Ranked:
+    entry: StagedEntry
+    signals: Signals
+    number: int
+    line: str
+    score: float = field(init=False)
+
+    @score.default
+    def _score(self) -> float:
+        return self.signals.score
+
+
+def plan_promotion(
+    snapshot: MemorySnapshot,
+    entries: Iterable[StagedEntry],
+    *,
+    now_ms: int,
+    today: str,
+    thresholds: Thresholds | None = None,
+    limits: PromotionLimits | None = None,
+) -> PromotionPlan:
+    """Plan one promotion from the store's snapshot and its staged entries. ``today`` names the section."""
+    thresholds, limits = thresholds or Thresholds(), limits or PromotionLimits()
+    text = next((file.text for file in snapshot.files if file.path == MEMORY_PATH), None)
+    refused: dict[str, Gate] = {}
+    ranked = list(_rank(snapshot, entries, now_ms, thresholds, frozenset(promotion_keys(text or "")), refused))
+    chosen, composed = _compose(text, ranked, today, limits, refused)
+    keys = tuple(item.entry.key for item in chosen)
+    report = PromotionReport(keys, tuple(sorted(refused.items())))
+    if not chosen:
+        return PromotionPlan((), report)
+    agent = snapshot.store.agent_id
+    sessions = {row.session_id for row in snapshot.origins.touching(entry_keys=keys).rows()}
+    effects = (
+        RequireAdmitted(agent, sorted(sessions)),
+        ReplaceText(MEMORY_PATH, None if text is None else digest(text), composed),
+        MarkPromoted(keys),
+    )
+    return PromotionPlan(effects, report)
+
+
+def _rank(
+    snapshot: MemorySnapshot,
+    entries: Iterable[StagedEntry],
+    now_ms: int,
+    thresholds: Thresholds,
+    visible: frozenset[str],
+    refused: dict[str, Gate],
+) -> Iterator[_Ranked]:
+    """The entries that pass, strongest first; the others go into ``refused``."""
+    entries = tuple(entries)
+    rows = snapshot.origins.touching(entry_keys=[entry.key for entry in entries]).rows()
+    classes: Mapping[str, OriginClass] = entry_classes(rows)
+    agent = snapshot.store.agent_id
+    lines = _Sources(agent, {file.path: file.text for file in snapshot.corpus})
+    passed = []
+    for entry in entries:
+        closed = gate(entry, classes.get(entry.key))
+        number, line = lines.find(entry)
+        item = _Ranked(entry, signals_of(entry, now_ms), number, line)
+        if closed is None and entry.key in visible:
+            closed = Gate.PROMOTED
+        if closed is None and u16_length(_said(agent, entry.snippet)) < MIN_SNIPPET_UNITS:
+            closed = Gate.TOO_SHORT
+        if closed is None and not item.number:
+            closed = Gate.SOURCE_GONE
+        count = entry.recall_count + entry.daily_count + entry.grounded_count
+        strong = count >= thresholds.signals and unique_queries(entry) >= thresholds.unique_queries
+        if closed is None and not (strong and item.score >= thresholds.score):
+            closed = Gate.WEAK
+        if closed is None:
+            passed.append(item)
+        else:
+            refused[entry.key] = closed
+    passed.sort(key=lambda item: (-item.score, item.entry.key))
+    yield from passed
+
+
+def _said(agent_id: str, snippet: str) -> str:
+    return normalise(strip_prefix(snippet, agent_id)).strip(" ")
+
+
+class _Sources:
+    """The corpus lines as they stand now, looked up by what they say: never by number alone (D22)."""
+
+    def __init__(self, agent_id: str, texts: Mapping[str, str]) -> None:
+        self._agent_id = agent_id
+        self._texts = texts
+        self._lines: dict[str, dict[str, list[tuple[int, str]]]] = {}
+
+    def find(self, entry: StagedEntry) -> tuple[int, str]:
+        """The number of the line, from 1, that says what the entry says, and the line; 0 when there is none.
+
+        Of several it is the nearest to where the entry was taken from.
+        """
+        if entry.path not in self._lines:
+            said: dict[str, list[tuple[int, str]]] = {}
+            text = self._texts.get(entry.path, "").removeprefix("\ufeff")
+            lines = (line.removesuffix("\r") for line in text.split("\n"))
+            for number, line in enumerate(lines, 1):
+                said.setdefault(_said(self._agent_id, line), []).append((number, line))
+            self._lines[entry.path] = said
+        found = self._lines[entry.path].get(_said(self._agent_id, entry.snippet), [])
+        return min(found, key=lambda at: abs(at[0] - entry.start_line), default=(0, ""))
+
+
+def _compose(
+    text: str | None, ranked: list[_Ranked], today: str, limits: PromotionLimits, refused: dict[str, Gate]
+) -> tuple[list[_Ranked], str]:
+    """The file with a section of the strongest entries that fit; the others go into ``refused``."""
+    start = text or _HEADER
+    if not start.endswith("\n"):
+        start += "\n"
+    composed = f"{start}\n## Promoted From Short-Term Memory ({today})\n\n"
+    chosen: list[_Ranked] = []
+    for item in ranked:
+        found = evolve(item.entry, snippet=item.line, start_line=item.number, end_line=item.number)
+        added = render_promotion(found, item.signals, limits)
+        if len(chosen) < limits.entries and len(composed) + len(added) <= limits.file_characters:
+            chosen.append(item)
+            composed += added
+        else:
+            refused[item.entry.key] = Gate.NO_ROOM
+    return chosen, composed
+
+
+def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimits | None = None) -> str:
+    """The marker line and the entry line of a promoted entry (FACTS 4.4): two lines, whatever the text holds."""
+    limits = limits or PromotionLimits()
+    count = entry.recall_count + entry.daily_count + entry.grounded_count
+    average = entry.total_score / max(count, 1)
+    facts = f"score={signals.score:.3f} signals={count} recalls={entry.recall_count} avg={average:.3f}"
+    importance = min(max(round(signals.score * 10), 3), 10)
+    parts = [
+        f"- {_text(entry, limits)}",
+        f"[{facts} source={one_line(entry.path)}:{entry.start_line}-{entry.end_line}]",
+    ]
+    if tags := ", ".join(filter(None, map(_tag, entry.concept_tags[:3]))):
+        parts.append(f"<!-- trigger: {tags} -->")
+    parts.append(f"<!-- importance: {importance} -->")
+    return f"{promotion_marker(entry.key)}\n{' '.join(parts)}\n"
+
+
+def _text(entry: StagedEntry, limits: PromotionLimits) -> str:
+    """The snippet as it may stand in a file: one line, its own corpus prefix kept, everything else disarmed."""
+    snippet = one_line(entry.snippet)
+    agent = snippet.partition("/")[0].removeprefix("[")
+    said = strip_prefix(snippet, agent)
+    prefix = snippet[: len(snippet) - len(said)]
+    said = neutralise_inline(said) if prefix else neutralise(said)
+    return prefix + truncated(said, max(limits.text_units - u16_length(prefix), 0))
+
+
+def _tag(tag: str) -> str:
+    return neutralise_inline(_TAG_NOISE.sub(" ", one_line(tag)))[:64].strip()

@@ -1,0 +1,116 @@
+"""What ingestion and backfill read of a store: rows of the ledgers, the corpus and the diary, not the memory files."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import define, field
+
+from memprov.core.records import MemoryFile
+from memprov.core.staging import IngestState
+from memprov.core.text import to_text
+from memprov.shell.native.catalogue import forgotten_ids
+from memprov.shell.native.layout import Layout
+from memprov.shell.native.reader import Access, read_rewinds, read_sibling_keys, read_signals, require_workspace
+from memprov.shell.native.staging import read_checkpoints, read_entries, read_seen
+from memprov.shell.workspace.listing import refusal
+from memprov.shell.workspace.tree import Calls, Content, Parts, Tree
+
+__all__ = ["read_ingest_state"]
+
+_CORPUS = ("memory", ".dreams", "session-corpus")
+_ENDINGS = (".txt", ".md")
+_DIARIES = ("DREAMS.md", "dreams.md")
+
+
+def read_ingest_state(layout: Layout, access: Access, session_ids: Iterable[str] | None, calls: Calls) -> IngestState:
+    """The state that a write plan is computed from. With ids, only their tombstones are looked up."""
+    require_workspace(layout)
+    tombstones = access.read(layout.ledger, lambda connection: forgotten_ids(connection, session_ids))
+    entries, signals, checkpoints, seen, rewinds = access.read(
+        layout.shared,
+        lambda connection: (
+            read_entries(connection),
+            read_signals(connection),
+            read_checkpoints(connection),
+            read_seen(connection),
+            read_rewinds(connection),
+        ),
+    )
+    return IngestState(
+        agent_id=layout.agent_id,
+        entries=entries,
+        signals=frozenset(signals),
+        checkpoints=checkpoints,
+        seen=seen,
+        corpus=_Corpus(layout.workspace, calls),
+        tombstones=tombstones,
+        sibling_keys=read_sibling_keys(layout, access),
+        rewinds=rewinds,
+        diary=_diary(layout.workspace, calls),
+    )
+
+
+@define(eq=False)
+class _Corpus(Mapping[str, str]):
+    """The corpus files, each read when it is first asked for: a session's lines go into a few of hundreds."""
+
+    workspace: str
+    calls: Calls
+    _texts: dict[str, str | None] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        with Tree(self.workspace, self.calls) as tree:
+            names = _names(tree)
+        self._texts = dict.fromkeys("/".join((*_CORPUS, name)) for name in names)
+
+    def __getitem__(self, path: str) -> str:
+        text = self._texts[path]
+        if text is None:
+            content = _content(self.workspace, path, self.calls)
+            self._texts[path] = text = "" if content is None else to_text(content.data)
+        return text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _names(tree: Tree) -> list[str]:
+    """The regular files of the corpus."""
+    try:
+        with tree.directory(_CORPUS) as directory:
+            names = [name for name in tree.names(directory) if name.lower().endswith(_ENDINGS)]
+            return [name for name in names if stat.S_ISREG(tree.info(directory, name).st_mode)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # not followed; the scan of a purge says so
+            return []
+        raise refusal("/".join(_CORPUS), error) from error
+
+
+def _diary(workspace: str, calls: Calls) -> MemoryFile | None:
+    for name in _DIARIES:
+        content = _content(workspace, name, calls)
+        if content is not None:
+            return MemoryFile(name, to_text(content.data))
+    return None
+
+
+def _content(workspace: str, path: str, calls: Calls) -> Content | None:
+    """What a file holds; ``None`` for a link, which is never followed, and for what is no file."""
+    parts: Parts = tuple(path.split("/"))
+    try:
+        with Tree(workspace, calls) as tree, tree.directory(parts[:-1]) as directory:
+            return tree.content(directory, parts[-1])
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise refusal(path, error) from error

@@ -1,0 +1,263 @@
+"""The embedded store: memory with provenance in one directory, without a server.
+
+It implements the port of ``memprov.shell.port``, so that whatever runs on an OpenClaw installation runs on it
+unchanged. Besides, it is where a host records its sessions and the writes of their tools.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeVar
+
+import apsw
+from attrs import field, frozen
+
+from memprov.core.records import SessionRecord, StoreIdentity, strings
+from memprov.core.selection import Selection
+from memprov.core.snapshot import MemorySnapshot
+from memprov.core.staging import IngestState
+from memprov.core.trust import ArtifactReason, writer_class
+from memprov.errors import CorruptStoreError, InputError, StoreNotFoundError
+from memprov.shell.native import catalogue
+from memprov.shell.native.ingestion import read_ingest_state
+from memprov.shell.native.layout import (
+    DEFAULT_WORKSPACE,
+    Layout,
+    make_private,
+    normal_agent_id,
+    relative_place,
+)
+from memprov.shell.native.ledger_file import LedgerFile, raw
+from memprov.shell.native.lock import held
+from memprov.shell.native.reader import QuietReading, read_place, read_snapshot, require_workspace
+from memprov.shell.native.writer import NativeWriter, writing
+from memprov.shell.native.writes import FileRecord, ObservedWrite, Writing, file_digest, memory_path, read_file_records
+from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.workspace import CALLS, Calls, settle
+
+__all__ = ["NativeStore", "open_store"]
+
+T = TypeVar("T")
+
+
+@frozen
+class NativeStore:
+    """One agent of an embedded store and its workspace.
+
+    ``open_store`` makes one. The other fields are the store's hands, which a test may exchange.
+    """
+
+    layout: Layout
+    clock: Callable[[], float] = field(default=time.time, repr=False)
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    calls: Calls = field(default=CALLS, repr=False)
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """The agent and the real roots."""
+        return self.layout.identity
+
+    # --- the port -----------------------------------------------------------------------------------------------------
+
+    def catalogue(self) -> tuple[SessionRecord, ...]:
+        """Every session that was recorded, oldest first, each with the kind that it inherits."""
+        return self._read(lambda connection: catalogue.read_sessions(connection, self.layout.agent_id))
+
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
+        """Read the memory of this agent and workspace, changing no byte (I3)."""
+        return read_snapshot(self.layout, self._quiet, self.clock, self.calls)
+
+    @contextmanager
+    def exclusive(self, *, break_lock: bool = False) -> Iterator[NativeWriter]:  # noqa: ARG002
+        """Hold the workspace lock (D12, D19). Raises ``LockHeldError``; ``SchemaError`` before anything is written.
+
+        The kernel holds this lock and gives it back when its holder dies: there is nothing for ``break_lock`` to break.
+        """
+        require_workspace(self.layout)
+        for file in (self.layout.ledger, self.layout.shared):
+            self._quiet.read(file, lambda _: None)
+        with held(self.layout.lock, clock=self.clock, sleep=self.sleep):
+            settle(self.layout.workspace, calls=self.calls)
+            with writing(self.layout, self.clock, self._quiet, self.calls) as writer:
+                yield writer
+
+    # --- sessions -----------------------------------------------------------------------------------------------------
+
+    def record_session(self, session: SessionRecord) -> None:
+        """Record a session, or what is newly known of it. ``None`` says that something is not known, and changes
+        nothing; participants accumulate.
+
+        A forgotten session may be recorded; it stays excluded (B56). Raises ``InputError`` for what could not be
+        selected later (B57), and for a second live session of one key, which takes ``rotate_session``.
+        """
+        session = catalogue.checked_record(session, self.layout.agent_id)
+        self._write(lambda connection: catalogue.record(connection, session, self._now_ms()))
+
+    def rotate_session(self, session: SessionRecord) -> tuple[str, ...]:
+        """Record the next generation of a session key; returns the ids of those that it replaces, retained now."""
+        session = catalogue.checked_record(session, self.layout.agent_id)
+        return self._write(lambda connection: catalogue.rotate(connection, session, self._now_ms()))
+
+    def archive_session(self, session_id: str) -> bool:
+        """Mark a session as archived; ``False`` when it is already. Raises ``InputError`` when there is none."""
+        catalogue.checked_id(session_id)
+        return self._write(lambda connection: catalogue.archive(connection, session_id, self._now_ms()))
+
+    def delete_session(self, session_id: str) -> bool:
+        """Drop a session from the catalogue; ``False`` when there is none. What it left in memory stays: to remove
+        that, forget it, by its id also afterwards.
+        """
+        catalogue.checked_id(session_id)
+        return self._write(lambda connection: catalogue.delete(connection, session_id))
+
+    def forgotten(self, session_ids: Iterable[str] | None = None) -> frozenset[str]:
+        """The sessions that this agent has forgotten: all, or those among these ids, looked up in bounded batches."""
+        ids = None if session_ids is None else strings(session_ids)
+        return self._read(lambda connection: catalogue.forgotten_ids(connection, ids))
+
+    # --- the write path -----------------------------------------------------------------------------------------------
+
+    def ingest_state(self, session_ids: Iterable[str] | None = None) -> IngestState:
+        """What ingestion and backfill plan from, read without a trace. With ids, only their tombstones are read."""
+        ids = None if session_ids is None else strings(session_ids)
+        return read_ingest_state(self.layout, self._quiet, ids, self.calls)
+
+    def observe_write(
+        self,
+        session: SessionRecord | str,
+        path: str | os.PathLike[str],
+        *,
+        sender_is_owner: object = None,
+        tainted: object = None,
+        attested: bool = False,
+    ) -> ObservedWrite:
+        """Record that a session's tool writes a memory file, from before the write to after it::
+
+            with store.observe_write(session, "memory/2026-01-02.md", sender_is_owner=True, tainted=False):
+                ...  # write the file
+
+        Without ``with``, say ``done()`` or ``failed()``. The write is untrusted unless its sender is known to be the
+        owner and its turn to be untainted (FACTS 3.4), and the file is, unless what it held before is accounted for;
+        ``attested`` is the owner's word for that (B26). Raises ``InputError`` for a path that is no memory file.
+        """
+        session_id = catalogue.checked_id(session.session_id if isinstance(session, SessionRecord) else session)
+        relative = memory_path(self.layout.workspace, path)
+        key = session.session_key if isinstance(session, SessionRecord) else None
+        if key is None:
+            key = self._read(lambda connection: catalogue.session_key_of(connection, session_id))
+        writer = writer_class(sender_is_owner=sender_is_owner, tainted=tainted)
+        return ObservedWrite.reserve(
+            relative,
+            Writing(self.layout.agent_id, session_id, key, writer, attested),
+            lambda: self._opened(self.layout.shared),
+            lambda: file_digest(self.layout.workspace, relative, self.calls),
+            self.clock,
+        )
+
+    def file_records(self) -> Mapping[str, FileRecord]:
+        """What is recorded of each memory file, and whether it was edited by an unknown hand since."""
+        rows = self._quiet.read(self.layout.shared, read_file_records)
+        return {
+            path: FileRecord(
+                path,
+                record,
+                ArtifactReason(reason) if reason else None,
+                session_id or None,
+                observed,
+                edited=file_digest(self.layout.workspace, path, self.calls) != record.file_hash,
+            )
+            for path, record, reason, session_id, observed in rows
+        }
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _quiet(self) -> QuietReading:
+        return QuietReading(self.sleep)
+
+    def _read(self, use: Callable[[apsw.Connection], T]) -> T:
+        return self._quiet.read(self.layout.ledger, use)
+
+    def _write(self, use: Callable[[apsw.Connection], T]) -> T:
+        with self._opened(self.layout.ledger) as connection:
+            return use(connection)
+
+    @contextmanager
+    def _opened(self, file: LedgerFile) -> Iterator[apsw.Connection]:
+        with file.writing() as connection, explained(file.database, "writing"):
+            yield connection
+
+    def _now_ms(self) -> int:
+        return int(self.clock() * 1000)
+
+
+def open_store(
+    directory: str | os.PathLike[str],
+    agent_id: str = "main",
+    workspace: str | os.PathLike[str] | None = None,
+    *,
+    create: bool = True,
+) -> NativeStore:
+    """Open the embedded store in a directory for one agent, making it on first use.
+
+    The first time, ``workspace`` is where the agent's Markdown files are; by default ``workspace`` in the directory,
+    for all agents. It is remembered; later it need not be named, but where a directory was copied without its workspace
+    it says where the files are. Files that are made are private to their owner. An older ledger is brought up to date
+    by the first write.
+
+    Raises ``StoreNotFoundError`` for what is not there (with ``create=False``, for a store or agent too),
+    ``SchemaError`` for a ledger of a newer memprov or another program, ``CorruptStoreError`` for a damaged one, and
+    ``InputError`` for another workspace than the agent's own.
+    """
+    top = os.path.realpath(os.fspath(directory))
+    agent = normal_agent_id(agent_id)
+    named = None if workspace is None else os.path.realpath(os.path.abspath(os.fspath(workspace)))
+    ledger = Layout(top, agent, "", "").ledger
+    quiet = QuietReading(time.sleep)
+    if not quiet.exists(ledger):
+        if not create:
+            raise StoreNotFoundError(f"there is no store of agent {agent} in {top}")
+        _create(top, agent, named or os.path.realpath(os.path.join(top, DEFAULT_WORKSPACE)))
+    return NativeStore(_found(top, agent, named, ledger, quiet))
+
+
+def _create(top: str, agent: str, workspace: str) -> None:
+    """Make what is missing; the agent's ledger last, so that where it is, all of it is."""
+    layout = Layout(top, agent, workspace, relative_place(top, workspace))
+    try:
+        for directory in (os.path.dirname(layout.ledger.path), layout.shared_directory, workspace):
+            make_private(directory)
+    except OSError as error:
+        raise StoreNotFoundError(f"the store in {top} cannot be made: {error}") from error
+
+    def remember(connection: apsw.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO meta VALUES (?, CAST(? AS TEXT))",
+            [("agent", raw(agent)), ("workspace", raw(layout.place))],
+        )
+
+    layout.shared.create()
+    layout.ledger.create(remember)
+
+
+def _found(top: str, agent: str, named: str | None, ledger: LedgerFile, quiet: QuietReading) -> Layout:
+    owner, place = quiet.read(
+        ledger, lambda connection: (_owner(connection), read_place(connection))
+    )
+    if owner != agent or not place:
+        raise CorruptStoreError(f"{ledger.database.name} says that it is of agent {owner!r}")
+    remembered = os.path.realpath(os.path.join(top, place))
+    if named is not None and named != remembered and os.path.isdir(remembered):
+        raise InputError(f"agent {agent} has its workspace at {remembered}, not at {named}")
+    layout = Layout(top, agent, named or remembered, place)
+    require_workspace(layout)
+    if not quiet.exists(layout.shared):
+        raise CorruptStoreError(f"there is no {layout.shared.database.name}, which agent {agent} had")
+    return layout
+
+
+def _owner(connection: apsw.Connection) -> str:
+    return next((str(row[0]) for row in connection.execute("SELECT value FROM meta WHERE name = 'agent'")), "")

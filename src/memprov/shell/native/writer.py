@@ -1,0 +1,187 @@
+"""Carrying out effects, one by one, while the workspace lock is held.
+
+An effect is one transaction on one ledger, or one replacement of one file. The purge's and the write path's go through
+the same two connections, which see each other's work and nobody else's half-done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+import apsw
+from attrs import frozen
+
+from memprov.core.effects import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile
+from memprov.core.lineage import Basis
+from memprov.core.selection import Selection
+from memprov.core.snapshot import MemorySnapshot
+from memprov.core.staging import IngestState
+from memprov.core.write_effects import (
+    AppendCorpus,
+    RecordOrigins,
+    ReleaseOrigins,
+    ReplaceText,
+    RequireAdmitted,
+    WriteEffect,
+    append_lines,
+    replaced_text,
+)
+from memprov.errors import InputError, PartialError, RefusedError
+from memprov.shell.native import agent_effects as agent
+from memprov.shell.native.ingestion import read_ingest_state
+from memprov.shell.native.layout import Layout
+from memprov.shell.native.ledger_file import LedgerFile, storable, transaction
+from memprov.shell.native.reader import QuietReading, read_place, read_snapshot
+from memprov.shell.native.shared_effects import apply_shared
+from memprov.shell.native.writes import relink
+from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.workspace import Calls, cut_file, remove_file
+from memprov.shell.workspace.publish import publish
+
+__all__ = ["NativeWriter", "writing"]
+
+T = TypeVar("T")
+
+
+@frozen
+class NativeWriter:
+    """The store while its lock is held. ``apply`` is for a purge, as the port says, ``write`` for all else."""
+
+    layout: Layout
+    ledger: apsw.Connection
+    shared: apsw.Connection
+    clock: Callable[[], float]
+    quiet: QuietReading
+    calls: Calls
+
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
+        """As ``NativeStore.snapshot``, under the lock."""
+        return read_snapshot(self.layout, self, self.clock, self.calls)
+
+    def ingest_state(self, session_ids: tuple[str, ...] | None = None) -> IngestState:
+        """As ``NativeStore.ingest_state``, under the lock."""
+        return read_ingest_state(self.layout, self, session_ids, self.calls)
+
+    def read(self, file: LedgerFile, use: Callable[[apsw.Connection], T]) -> T:
+        """Read one of the two ledgers through the connection that writes it, and others without a trace."""
+        for own, connection in ((self.layout.ledger, self.ledger), (self.layout.shared, self.shared)):
+            if file == own:
+                with explained(file.database, "reading"):
+                    connection.execute("BEGIN")
+                    try:
+                        return use(connection)
+                    finally:
+                        connection.execute("ROLLBACK")
+        return self.quiet.read(file, use)
+
+    def exists(self, file: LedgerFile) -> bool:
+        """Whether a ledger was made."""
+        return self.quiet.exists(file)
+
+    def admit(self, effects: tuple[Effect, ...]) -> None:
+        """Refuse, before any write, what could not be carried out."""
+        for effect in effects:
+            if isinstance(effect, RecordTombstones | DropOrigins):
+                self._require_own(effect.agent_id)
+            if isinstance(effect, RecordTombstones):
+                for session_id in effect.session_ids:
+                    if not storable(session_id):
+                        raise RefusedError(f"the session id {session_id!r} is no valid text, so no ledger can hold it")
+
+    def apply(self, effect: Effect, basis: Basis) -> bool:
+        """Carry out one effect of a purge, durably; see ``memprov.shell.port.Writer``."""
+        try:
+            match effect:
+                case RecordTombstones() | PurgeIndex():
+                    with explained(self.layout.ledger.database, "writing"):
+                        if isinstance(effect, RecordTombstones):
+                            self._require_own(effect.agent_id)
+                            return agent.record_tombstones(self.ledger, effect, basis, self._now_ms())
+                        return agent.purge_index(self.ledger, effect, basis)
+                case CutFile():
+                    self._cut(effect)
+                case RemoveFile():
+                    remove_file(self.layout.workspace, effect, calls=self.calls)
+                case _:
+                    self._write(effect)
+        except RefusedError as error:  # it is too late to refuse
+            raise PartialError(str(error)) from error
+        return True
+
+    def write(self, effect: WriteEffect) -> None:
+        """Carry out one effect of the write path, durably. Doing it again changes nothing.
+
+        Raises ``StaleStateError`` at a fence that is closed by now, ``ConflictError`` for a file that is not the
+        expected one, ``PublicationError`` (a ``PartialError`` that knows what became of the file) when the system
+        refuses to write one, ``PartialError`` when a ledger cannot be changed, ``InputError`` for an effect that no
+        store could carry out.
+        """
+        try:
+            self._write(effect)
+        except UnicodeEncodeError as error:
+            raise InputError(f"a key or id of {type(effect).__name__} is no valid text") from error
+
+    def _write(self, effect: WriteEffect | Effect) -> None:
+        match effect:
+            case RequireAdmitted():
+                self.read(self._file_of(effect.agent_id), lambda ledger: agent.require_admitted(ledger, effect))
+            case RecordOrigins():
+                with self._ledger_of(effect.agent_id) as connection:
+                    agent.record_origins(connection, effect)
+            case ReleaseOrigins():
+                with self._ledger_of(effect.agent_id) as connection:
+                    agent.release_origins(connection, effect)
+            case DropOrigins():
+                with self._ledger_of(effect.agent_id) as connection:
+                    agent.drop_origins(connection, effect)
+            case AppendCorpus():
+                publish(self.layout.workspace, effect.path, lambda now: append_lines(now, effect), calls=self.calls)
+            case ReplaceText():
+                publish(self.layout.workspace, effect.path, lambda now: replaced_text(now, effect), calls=self.calls)
+            case RecordTombstones() | PurgeIndex() | CutFile() | RemoveFile():
+                raise InputError(f"{type(effect).__name__} belongs to a purge")
+            case _:
+                with explained(self.layout.shared.database, "writing"):
+                    apply_shared(self.shared, effect, self.layout.agent_id, self._now_ms())
+
+    def _cut(self, effect: CutFile) -> None:
+        # The record first: killed in between, the file is cut by the next run, and the chain is whole again.
+        with explained(self.layout.shared.database, "writing"), transaction(self.shared):
+            relink(self.shared, (effect.path, *effect.aliases), effect.before, effect.after)
+        cut_file(self.layout.workspace, effect, calls=self.calls)
+
+    @contextmanager
+    def _ledger_of(self, agent_id: str) -> Iterator[apsw.Connection]:
+        """The ledger of this agent, or of one that shares the workspace: a merge hands on the origins of all."""
+        if agent_id == self.layout.agent_id:
+            with explained(self.layout.ledger.database, "writing"):
+                yield self.ledger
+            return
+        file = self._file_of(agent_id)
+        with file.writing() as connection, explained(file.database, "writing"):
+            if read_place(connection) != self.layout.place:
+                raise InputError(f"agent {agent_id!r} does not share the workspace {self.layout.workspace}")
+            yield connection
+
+    def _file_of(self, agent_id: str) -> LedgerFile:
+        if agent_id not in (self.layout.agent_id, *self.layout.other_agents()):
+            raise InputError(f"there is no agent {agent_id!r} in {self.layout.directory}")
+        return self.layout.ledger_of(agent_id)
+
+    def _require_own(self, agent_id: str) -> None:
+        if agent_id != self.layout.agent_id:
+            raise InputError(f"the plan is for agent {agent_id!r}, the store for {self.layout.agent_id!r}")
+
+    def _now_ms(self) -> int:
+        return int(self.clock() * 1000)
+
+
+@contextmanager
+def writing(layout: Layout, clock: Callable[[], float], quiet: QuietReading, calls: Calls) -> Iterator[NativeWriter]:
+    """A writer over both ledgers, brought up to date. The caller holds the lock."""
+    with ExitStack() as stack:
+        ledger = stack.enter_context(layout.ledger.writing())
+        shared = stack.enter_context(layout.shared.writing())
+        yield NativeWriter(layout, ledger, shared, clock, quiet, calls)

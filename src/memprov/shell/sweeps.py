@@ -1,0 +1,183 @@
+"""The write path on the embedded store: ingest, backfill, roll back, promote, publish a narrative.
+
+Each reads outside the lock and plans and writes under it. Admission is decided before the host's reader is called (I10)
+and once more under the lock, where a session that was forgotten in the meantime drops out (I6).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from memprov.core.admission import AdmissionPolicy, Purpose
+from memprov.core.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
+from memprov.core.ingest import IngestReport, plan_ingestion
+from memprov.core.narrative import Dropped, PendingNarrative, plan_narrative
+from memprov.core.promote import PromotionLimits, PromotionReport, plan_promotion
+from memprov.core.ranking import Thresholds
+from memprov.core.records import SessionRecord, SessionState, string_set
+from memprov.core.rewind import RollbackReport, plan_rollback
+from memprov.core.sources import Admitted, Source, Transcript, admit_sources, read_admitted, session_source
+from memprov.core.staging import IngestState
+from memprov.core.transcripts import Message
+from memprov.shell.native import NativeStore
+
+__all__ = ["TranscriptReader", "backfill", "ingest", "promote", "publish_narrative", "rollback_backfill"]
+
+TranscriptReader = Callable[[SessionRecord], Iterable[Message] | None]
+"""How a host hands over a session's messages, when asked; ``None`` says that the transcript is gone."""
+
+
+def ingest(
+    store: NativeStore,
+    reader: TranscriptReader,
+    *,
+    policy: AdmissionPolicy | None = None,
+    sessions: Iterable[str] | None = None,
+    look_back_days: int | None = None,
+    zone: tzinfo = UTC,
+    now_ms: int | None = None,
+) -> IngestReport:
+    """Copy what is new in the admitted sessions into the corpus and the staged entries: one sweep (FACTS 2).
+
+    ``reader`` is called for admitted sessions only. ``sessions`` are ids, for a transcript that has just changed;
+    without, all are looked at. ``look_back_days`` passes over older lines; days are counted in ``zone``. A sweep is
+    bounded: the report's ``more`` says that another one would find more.
+    """
+    moment = _now(now_ms)
+    chosen = None if sessions is None else string_set(sessions)
+    work = _Work(store, reader, policy, Purpose.INGESTION, chosen)
+    today = _day(moment, zone)
+    earliest = None if look_back_days is None else _day(moment - look_back_days * 86_400_000, zone)
+    transcripts = work.read()
+    with store.exclusive() as writer:
+        state, admitted, still = work.again(writer.ingest_state, transcripts)
+        plan = plan_ingestion(state, admitted, still, today=today, earliest_day=earliest, zone=zone)
+        for effect in plan.effects:
+            writer.write(effect)
+    return plan.report
+
+
+def backfill(
+    store: NativeStore,
+    reader: TranscriptReader,
+    *,
+    mode: BackfillMode | str = BackfillMode.PREVIEW,
+    days: BackfillRange | None = None,
+    policy: AdmissionPolicy | None = None,
+    zone: tzinfo = UTC,
+) -> BackfillReport:
+    """Bring in the past, one batch: look (``preview``), write the diary only (``diary``), or everything (``apply``).
+
+    Retained generations of a session are read too; archives are not. A preview takes no lock and changes nothing.
+    """
+    work = _Work(store, reader, policy, Purpose.BACKFILL, None)
+    transcripts = work.read()
+    if BackfillMode(mode) is BackfillMode.PREVIEW:
+        return plan_backfill(*work.again(store.ingest_state, transcripts), mode=mode, days=days, zone=zone).report
+    with store.exclusive() as writer:
+        plan = plan_backfill(*work.again(writer.ingest_state, transcripts), mode=mode, days=days, zone=zone)
+        for effect in plan.effects:
+            writer.write(effect)
+    return plan.report
+
+
+def rollback_backfill(store: NativeStore) -> RollbackReport:
+    """Take back what backfills brought in and nothing else did. A tombstone is never lifted (report B40)."""
+    with store.exclusive() as writer:
+        plan = plan_rollback(writer.ingest_state())
+        for effect in plan.effects:
+            writer.write(effect)
+    return plan.report
+
+
+def promote(
+    store: NativeStore,
+    *,
+    thresholds: Thresholds | None = None,
+    limits: PromotionLimits | None = None,
+    zone: tzinfo = UTC,
+    now_ms: int | None = None,
+) -> PromotionReport:
+    """Write the staged entries with the strongest evidence into MEMORY.md; never untrusted or system text (B29)."""
+    moment = _now(now_ms)
+    with store.exclusive() as writer:
+        plan = plan_promotion(
+            writer.snapshot(),
+            writer.ingest_state().entries,
+            now_ms=moment,
+            today=_day(moment, zone),
+            thresholds=thresholds,
+            limits=limits,
+        )
+        for effect in plan.effects:
+            writer.write(effect)
+    return plan.report
+
+
+def publish_narrative(
+    store: NativeStore, narrative: PendingNarrative, *, zone: tzinfo = UTC, now_ms: int | None = None
+) -> Dropped | None:
+    """Write a narrative into the diary, unless what it was made from is gone; the answer says why not (FACTS 10)."""
+    with store.exclusive() as writer:
+        plan = plan_narrative(writer.ingest_state(), narrative, written_ms=_now(now_ms), zone=zone)
+        for effect in plan.effects:
+            writer.write(effect)
+    return plan.dropped
+
+
+class _Work:
+    """One purpose's listing, admitted and read before the lock, and admitted again under it."""
+
+    def __init__(
+        self,
+        store: NativeStore,
+        reader: TranscriptReader,
+        policy: AdmissionPolicy | None,
+        purpose: Purpose,
+        chosen: frozenset[str] | None,
+    ) -> None:
+        records = store.catalogue()
+        self._listing = tuple(
+            session_source(record, modified_ms=record.created_at_ms or 0)
+            for record in records
+            if chosen is None or record.session_id in chosen
+        )
+        self._reader, self._policy, self._purpose, self._chosen = reader, policy, purpose, chosen
+        self._store = store
+
+    def _admit(self, state: IngestState) -> Admitted:
+        return admit_sources(self._listing, self._policy, state, self._purpose, complete=self._chosen is None)
+
+    def _ids(self) -> tuple[str, ...] | None:
+        """The ids whose tombstones matter: a transcript's update looks up its own session only."""
+        return None if self._chosen is None else tuple(sorted(self._chosen))
+
+    def read(self) -> tuple[Transcript, ...]:
+        """The transcripts of the admitted sessions; the reader is called for no other."""
+        return tuple(read_admitted(self._admit(self._store.ingest_state(self._ids())), self._transcript))
+
+    def _transcript(self, source: Source) -> Transcript | None:
+        session = source.session
+        messages = None if session is None else self._reader(session)
+        if session is None or messages is None:
+            return None
+        return Transcript(source, tuple(messages), archived=session.state is SessionState.ARCHIVED)
+
+    def again(
+        self, ingest_state: Callable[[tuple[str, ...] | None], IngestState], transcripts: Iterable[Transcript]
+    ) -> tuple[IngestState, Admitted, tuple[Transcript, ...]]:
+        """The state as it is now, and what of the transcripts is still admitted."""
+        state = ingest_state(self._ids())
+        admitted = self._admit(state)
+        keys = {source.state_key for source in admitted.sources}
+        return state, admitted, tuple(t for t in transcripts if t.source.state_key in keys)
+
+
+def _now(now_ms: int | None) -> int:
+    return int(time.time() * 1000) if now_ms is None else now_ms
+
+
+def _day(moment_ms: int, zone: tzinfo) -> str:
+    return (datetime.fromtimestamp(0, zone) + timedelta(milliseconds=moment_ms)).astimezone(zone).date().isoformat()
