@@ -1,14 +1,19 @@
 """memprov: where each memory came from, what may become memory, and the removal of what chosen sessions produced.
 
 Decisions are pure functions from frozen values (``plan_purge``, ``scrub_text``, ``decide_admission``,
-``transfer_origins``); a thin shell reads stores (``open_openclaw``) and carries plans out (``preview``, ``forget``,
-``apply_plan``).
+``transfer_origins``); a thin shell reads stores (``open_openclaw``, ``open_store``), carries plans out (``preview``,
+``forget``, ``apply_plan``) and takes conversations in (``ingest``, ``backfill``, ``promote``).
 """
 
 from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
+from memprov.core.backfill import BackfillMode, BackfillRange, BackfillReport
+from memprov.core.ingest import IngestReport
 from memprov.core.lineage import Basis, OriginTable, Transfer, prunable_keys, transfer_origins
+from memprov.core.narrative import Dropped, PendingNarrative
 from memprov.core.plan import Level, PurgePlan, apply_to_snapshot
+from memprov.core.promote import PromotionLimits, PromotionReport
 from memprov.core.purge import plan_purge
+from memprov.core.ranking import Gate, Thresholds
 from memprov.core.records import (
     CuratedWrite,
     HostEvent,
@@ -27,6 +32,7 @@ from memprov.core.records import (
 )
 from memprov.core.references import references_session, session_id_from_file_name
 from memprov.core.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
+from memprov.core.rewind import RollbackReport
 from memprov.core.scrub import Scrub, ScrubRules, Snippet, scrub_text
 from memprov.core.selection import (
     ParticipantMatch,
@@ -37,6 +43,7 @@ from memprov.core.selection import (
     select_sessions,
 )
 from memprov.core.snapshot import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+from memprov.core.transcripts import Message
 from memprov.errors import (
     ConflictError,
     CorruptStoreError,
@@ -52,13 +59,25 @@ from memprov.errors import (
     StaleStateError,
     StoreNotFoundError,
 )
+from memprov.shell.native import NativeStore, open_store
 from memprov.shell.openclaw import OpenClawStore, open_openclaw
 from memprov.shell.runner import apply_plan, forget, preview
+from memprov.shell.sweeps import (
+    TranscriptReader,
+    backfill,
+    ingest,
+    promote,
+    publish_narrative,
+    rollback_backfill,
+)
 
 __all__ = [
     "Admission",
     "AdmissionPolicy",
     "Artifacts",
+    "BackfillMode",
+    "BackfillRange",
+    "BackfillReport",
     "Basis",
     "Chunk",
     "ChunkTable",
@@ -66,24 +85,32 @@ __all__ = [
     "CorruptStoreError",
     "CuratedWrite",
     "CuratedWriteLine",
+    "Dropped",
     "ExtraArtifacts",
+    "Gate",
     "HostEvent",
     "Identity",
     "IndexSource",
+    "IngestReport",
     "InputError",
     "Level",
     "LockHeldError",
     "MemoryFile",
     "MemorySnapshot",
     "MemprovError",
+    "Message",
+    "NativeStore",
     "OpenClawStore",
     "Origin",
     "OriginClass",
     "OriginTable",
     "PartialError",
     "ParticipantMatch",
+    "PendingNarrative",
     "PolicyError",
     "Preimage",
+    "PromotionLimits",
+    "PromotionReport",
     "PurgePlan",
     "Purpose",
     "RecallEntry",
@@ -91,6 +118,7 @@ __all__ = [
     "Report",
     "Resolution",
     "RewindBatch",
+    "RollbackReport",
     "SchemaError",
     "Scrub",
     "ScrubRules",
@@ -107,17 +135,25 @@ __all__ = [
     "StaleStateError",
     "StoreIdentity",
     "StoreNotFoundError",
+    "Thresholds",
+    "TranscriptReader",
     "Transfer",
     "apply_plan",
     "apply_to_snapshot",
+    "backfill",
     "decide_admission",
     "explain_policy",
     "forget",
+    "ingest",
     "open_openclaw",
+    "open_store",
     "plan_purge",
     "preview",
+    "promote",
     "prunable_keys",
+    "publish_narrative",
     "references_session",
+    "rollback_backfill",
     "scrub_text",
     "select_sessions",
     "session_id_from_file_name",

@@ -6,6 +6,7 @@ import hashlib
 import pickle
 import random
 from itertools import permutations
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -130,7 +131,22 @@ def test_equality_is_equality_of_rows(one: list[Origin], other: list[Origin]) ->
     shuffled = [*one, *one]
     random.Random(len(one)).shuffle(shuffled)
     assert a == OriginTable.from_rows(shuffled)
-    assert a != "no table"
+
+
+def test_tables_that_differ_in_one_value_are_unequal() -> None:
+    row = Origin("k", "main", "s1", "agent:main:a", AGENT, 5)
+    table = OriginTable.from_rows([row])
+    others: list[dict[str, Any]] = [
+        {"entry_key": "l"},
+        {"agent_id": "b"},
+        {"session_id": "s2"},
+        {"session_key": None},
+        {"origin_class": OWNER},
+        {"observed_at_ms": 6},
+    ]
+    for changed in others:
+        assert (table == OriginTable.from_rows([evolve(row, **changed)])) is False
+    assert (table == "no table") is False
 
 
 @given(main_rows)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import compress
+from operator import not_
 
 from attrs import frozen
 
@@ -71,12 +74,13 @@ def derived_rows(
         (gone if row.row_key in quoted or _is_selected(row, keys, sessions) else kept).append(row)
     gone_keys = keys.union(*((row.key, row.row_key) for row in gone))
     places = {_place(row) for row in gone} - {_place(row) for row in kept}
+    owns_state = cache(sessions.owns_state)  # what a session left behind names it again and again
     return DerivedRows(
         recall=tuple(sorted(row.row_key for row in gone)),
         signals=tuple(sorted(key for key in snapshot.signals if key in gone_keys)),
-        checkpoints=tuple(sorted(key for key in snapshot.checkpoints if sessions.owns_state(key))),
-        seen_scopes=tuple(sorted(scope for scope in snapshot.seen_scopes if sessions.owns_state(scope))),
-        rewinds=tuple(trim for row in snapshot.rewinds if (trim := _trim_rewind(row, sessions)) is not None),
+        checkpoints=tuple(sorted(key for key in snapshot.checkpoints if owns_state(key))),
+        seen_scopes=tuple(sorted(scope for scope in snapshot.seen_scopes if owns_state(scope))),
+        rewinds=tuple(trim for row in snapshot.rewinds if (trim := _trim_rewind(row, owns_state)) is not None),
         events=tuple(trim for e in snapshot.events if (trim := _trim_event(e, rules, gone_keys, places)) is not None),
     )
 
@@ -95,25 +99,25 @@ def _place(row: RecallEntry) -> _Place:
     return row.path, row.start_line, row.end_line
 
 
-def _trim_rewind(row: RewindBatch, sessions: SessionMatcher) -> BatchTrim | None:
-    items = tuple(i for i, candidate in enumerate(row.candidates) if _is_of(candidate, sessions))
-    if not items:
+def _trim_rewind(row: RewindBatch, owns_state: Callable[[str], bool]) -> BatchTrim | None:
+    gone = [_is_of(candidate, owns_state) for candidate in row.candidates]
+    if not any(gone):
         return None
-    kept = [c for i, c in enumerate(row.candidates) if i not in frozenset(items)]
+    kept = tuple(compress(row.candidates, map(not_, gone)))
     before = rewind_key(row.candidates)
     return BatchTrim(
         key=row.key,
         before=before,
-        items=items,
+        items=tuple(i for i, goes in enumerate(gone) if goes),
         whole=not kept,
         key_after=rewind_key(kept) if kept and row.key == before else None,
     )
 
 
-def _is_of(candidate: str, sessions: SessionMatcher) -> bool:
+def _is_of(candidate: str, owns_state: Callable[[str], bool]) -> bool:
     value = json.loads(candidate)
     named = (value.get("scope"), value.get("stateKey")) if isinstance(value, dict) else ()
-    return any(isinstance(text, str) and sessions.owns_state(text) for text in named)
+    return any(isinstance(text, str) and owns_state(text) for text in named)
 
 
 def _trim_event(row: HostEvent, rules: ScrubRules, keys: frozenset[str], places: set[_Place]) -> BatchTrim | None:

@@ -213,7 +213,7 @@ def test_case_H1_every_file_that_a_session_wrote_is_reported_also_after_another_
         clock.now += 1
     before = file(store, "USER.md").read_text()
     report = forget(store, Selectors(sessions=["s1"]))
-    assert [(w.relative_path, w.observed_at_ms) for w in report.curated_writes] == [
+    assert [(w.relative_path, w.observed_at) for w in report.curated_writes] == [
         ("USER.md", NOW),
         ("memory/a.md", NOW + 3000),
     ]

@@ -15,7 +15,7 @@ A step is never edited once it was released: a change of the schema is a step mo
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import field, frozen
 
 from memprov.core.records import OriginClass, SessionKind, SessionState
 from memprov.core.trust import ArtifactReason
@@ -32,7 +32,7 @@ class Schema:
 
     title: str
     application_id: int
-    steps: tuple[str, ...]
+    steps: tuple[str, ...] = field(repr=False)
 
     @property
     def version(self) -> int:

@@ -45,6 +45,7 @@ ATTEMPTS = 6
 #: A file changed this recently may change again without its time stamp showing it: the clock of a file system ticks.
 TICK_NS = 20_000_000
 BUSY_MS = 10_000
+CACHE_KB = 64_000
 
 
 @frozen
@@ -299,7 +300,6 @@ def _ordinary(database: Database) -> Iterator[apsw.Connection]:
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_MS)
-        list(connection.execute("PRAGMA temp_store = MEMORY"))
         yield connection
     finally:
         connection.close()
@@ -307,6 +307,7 @@ def _ordinary(database: Database) -> Iterator[apsw.Connection]:
 
 def _reader(connection: apsw.Connection, database: Database) -> Reader:
     list(connection.execute("PRAGMA temp_store = MEMORY"))
+    list(connection.execute(f"PRAGMA cache_size = -{CACHE_KB}"))
     pages, version = (integer(_pragma(connection, name)) for name in ("page_count", "user_version"))
     if not pages:
         raise CorruptStoreError(f"{database.name} is an empty file")

@@ -6,6 +6,8 @@ extension, and they hold the row ids without the text.
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
 from memprov.core.records import IndexSource, OriginClass, SessionKind
@@ -13,7 +15,7 @@ from memprov.core.snapshot import ChunkTable
 from memprov.core.text import to_text
 from memprov.errors import CorruptStoreError
 from memprov.shell.openclaw.database import Reader
-from memprov.shell.openclaw.values import Row, integer, text
+from memprov.shell.openclaw.values import integer, text
 
 __all__ = ["CACHE", "CHUNKS", "PROVENANCE", "SOURCES", "STATE", "VECTORS", "count_cache", "read_chunks"]
 __all__ += ["FULL_TEXT", "PATHS_FULL_TEXT", "RECALL_METADATA", "read_revision", "read_sources"]
@@ -31,31 +33,46 @@ CACHE = "memory_embedding_cache"
 _CLASSES = {str(value): code for code, value in enumerate(OriginClass)}
 _KINDS = {str(value): code for code, value in enumerate(SessionKind)}
 #: A chunk without provenance is untrusted, of an unknown kind (FACTS 3.5).
-_CLASSES[""] = _CLASSES[OriginClass.UNTRUSTED]
-_KINDS[""] = _KINDS[SessionKind.UNKNOWN]
+_WITHOUT = _CLASSES[OriginClass.UNTRUSTED], _KINDS[SessionKind.UNKNOWN]
 
 
 def read_chunks(reader: Reader) -> ChunkTable:
-    """Every chunk; text of memory chunks only."""
-    rows = list(reader.query(_statement(reader))) if reader.has(CHUNKS) else []
+    """Every chunk, by id; text of memory chunks only.
+
+    The tables are read in the order in which they lie on the disk, and joined and sorted here: a join in SQL looks up
+    every row at random, which takes several times as long.
+    """
+    if not reader.has(CHUNKS):
+        return ChunkTable.from_rows(())
+    provenance = _provenance(reader)
+    vectors = frozenset(text(row[0]) for row in reader.rows(f"{VECTORS}_rowids", "id"))
+    rows = [(text(identifier), *rest) for identifier, *rest in reader.query(_statement(reader))]
+    rows.sort(key=itemgetter(0))
+    ids = tuple(row[0] for row in rows)
     pool: dict[str, int] = {}
+    marks = [provenance.get(identifier, _WITHOUT) for identifier in ids]
+    return ChunkTable(
+        ids=ids,
+        path_codes=np.array([pool.setdefault(text(row[1]), len(pool)) for row in rows], dtype=np.int32),
+        paths=tuple(pool),
+        is_session=np.array([bool(row[2]) for row in rows], dtype=np.bool_),
+        classes=np.array([mark[0] for mark in marks], dtype=np.int8),
+        kinds=np.array([mark[1] for mark in marks], dtype=np.int8),
+        texts=tuple(to_text(row[3]) if isinstance(row[3], bytes) else "" for row in rows),
+        full_text=np.array([bool(row[4]) for row in rows], dtype=np.bool_),
+        vectors=np.array([identifier in vectors for identifier in ids], dtype=np.bool_),
+    )
+
+
+def _provenance(reader: Reader) -> dict[str, tuple[int, int]]:
+    """Chunk id -> the codes of its class and kind."""
     try:
-        classes = np.fromiter((_CLASSES[text(row[4])] for row in rows), dtype=np.int8, count=len(rows))
-        kinds = np.fromiter((_KINDS[text(row[5])] for row in rows), dtype=np.int8, count=len(rows))
+        return {
+            text(chunk): (_CLASSES[text(origin_class)], _KINDS[text(kind)])
+            for chunk, origin_class, kind in reader.rows(PROVENANCE, "chunk_id origin_class session_kind")
+        }
     except KeyError as error:
         raise CorruptStoreError(f"{reader.database.name}: a chunk has the unknown class or kind {error}") from None
-    codes = np.fromiter((pool.setdefault(text(row[1]), len(pool)) for row in rows), dtype=np.int32, count=len(rows))
-    return ChunkTable(
-        ids=tuple(text(row[0]) for row in rows),
-        paths=tuple(pool),
-        path_codes=codes,
-        is_session=_flags(rows, 2),
-        classes=classes,
-        kinds=kinds,
-        texts=tuple(to_text(row[3]) if isinstance(row[3], bytes) else "" for row in rows),
-        full_text=_flags(rows, 6),
-        vectors=_flags(rows, 7),
-    )
 
 
 def read_sources(reader: Reader) -> tuple[IndexSource, ...]:
@@ -74,25 +91,15 @@ def read_revision(reader: Reader) -> int:
     return max((integer(row[0]) for row in reader.rows(STATE, "revision")), default=0)
 
 
-def _flags(rows: list[Row], column: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return np.fromiter((bool(row[column]) for row in rows), dtype=np.bool_, count=len(rows))
-
-
 def _statement(reader: Reader) -> str:
     row_id = "c.chunk_rowid" if "chunk_rowid" in reader.columns(CHUNKS) else "c.rowid"
-    full_text = vectors = "0"
+    full_text = "0"
     for table, column in ((f"{FULL_TEXT}_docsize", "id"), (f"{FULL_TEXT}_content", "id"), (FULL_TEXT, "rowid")):
         if reader.has(table):
             full_text = f"EXISTS (SELECT 1 FROM {table} AS f WHERE f.{column} = {row_id})"
             break
-    if reader.has(f"{VECTORS}_rowids"):
-        vectors = f"EXISTS (SELECT 1 FROM {VECTORS}_rowids AS v WHERE v.id = c.id)"
-    provenance, columns = "", "NULL, NULL"
-    if reader.has(PROVENANCE):
-        provenance = f"LEFT JOIN {PROVENANCE} AS p ON p.chunk_id = c.id"
-        columns = "p.origin_class, p.session_kind"
     return f"""
         SELECT c.id, c.path, c.source = 'sessions',
                CASE WHEN c.source = 'sessions' THEN NULL ELSE CAST(c.text AS BLOB) END,
-               {columns}, {full_text}, {vectors}
-        FROM {CHUNKS} AS c {provenance} ORDER BY c.id"""
+               {full_text}
+        FROM {CHUNKS} AS c"""

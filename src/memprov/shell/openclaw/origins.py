@@ -22,7 +22,7 @@ def read_origins(reader: Reader, agent_id: str) -> OriginTable:
         reader.rows(
             ORIGINS,
             "entry_key session_id session_key origin_class observed_at agent_id",
-            where="WHERE agent_id = ? ORDER BY entry_key, session_id",
+            where="WHERE +agent_id = ?",
             bindings=(agent_id,),
         )
     )

@@ -114,19 +114,20 @@ class _Publication:
     def exchange(self, before: Content | None, data: bytes) -> None:
         """Let the name show the new version."""
         temporary = temporary_name()
+        left = True
         try:
             self._write(temporary, data, before)
             self._look_again(before)
-            self.outcome = PublicationOutcome.UNKNOWN
             try:
-                self._place(temporary, before)
+                left = self._place(temporary, before)
             except OSError:
                 self.outcome = self._what_happened(before, data)
                 raise
             self.outcome = PublicationOutcome.COMMITTED_THEN_FAILED
         finally:
-            with suppress(OSError):  # gone, or left for the next scan (D18)
-                self.calls.unlink(to_bytes(temporary), dir_fd=self.directory)
+            if left:
+                with suppress(OSError):  # gone, or left for the next scan (D18)
+                    self.calls.unlink(to_bytes(temporary), dir_fd=self.directory)
 
     def sync(self) -> None:
         """Make the name durable, also what an earlier attempt did."""
@@ -170,21 +171,23 @@ class _Publication:
         if (now and (now.inode, now.digest)) != (before and (before.inode, before.digest)):
             raise self._conflict("changed while it was being written")
 
-    def _place(self, temporary: str, before: Content | None) -> None:
+    def _place(self, temporary: str, before: Content | None) -> bool:
+        """Show the new version; is its temporary name left?"""
         source, target = to_bytes(temporary), to_bytes(self.name)
         held = {"src_dir_fd": self.directory, "dst_dir_fd": self.directory}
         if before is not None:
             self.calls.rename(source, target, **held)
-            return
+            return False
         try:
             self.calls.link(source, target, follow_symlinks=False, **held)  # never over a file that came meanwhile
         except FileExistsError:
-            self.outcome = PublicationOutcome.NOT_ATTEMPTED
             raise self._conflict("changed while it was being written") from None
         except OSError as error:
             if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}:
                 raise
             self.calls.rename(source, target, **held)  # a file system without hard links
+            return False
+        return True
 
     def _what_happened(self, before: Content | None, data: bytes) -> PublicationOutcome:
         """What is there after a rename that raised."""
