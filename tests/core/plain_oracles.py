@@ -16,7 +16,9 @@ AROUND = "()[]<>{}\"'`*_=,;:!?"
 
 UNSPACED_NAMES = (
     *("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "CJK RADICAL", "KANGXI RADICAL", "IDEOGRAPHIC ITERATION"),
-    *("HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "THAI ", "LAO ", "KHMER ", "MYANMAR "),
+    *("IDEOGRAPHIC NUMBER ZERO", "HANGZHOU NUMERAL", "VERTICAL IDEOGRAPHIC", "VIETNAMESE ALTERNATE READING MARK"),
+    *("HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "COMBINING KATAKANA-HIRAGANA", "HENTAIGANA"),
+    *("THAI ", "LAO ", "KHMER ", "MYANMAR "),
 )
 
 
@@ -125,11 +127,11 @@ def label_values(text: str, agent: str, ids: Collection[str]) -> Iterator[bool]:
         if opened > 4 or not rest.startswith(":"):
             continue
         rest = rest[1:]
-        marks = min(4, len(rest) - len(rest.lstrip("*_`")))
-        value = _up_to(rest[marks:].lstrip(JS_BLANKS), JS_BLANKS + ";") or _up_to(
-            rest.lstrip(JS_BLANKS), JS_BLANKS + ";"
-        )
-        if value:
+        marks = len(rest) - len(rest.lstrip("*_`"))
+        if marks <= 4 and rest[marks : marks + 1] in JS_BLANKS:
+            rest = rest[marks:]
+        value = _up_to(rest.lstrip(JS_BLANKS), JS_BLANKS + ";")
+        if value.strip("*_`"):
             bare = any(_is_selected(value[n:], ids, coded=False) for n in _leading(value))
             yield bare or any(_is_selected(token, ids, coded=True) for token in _tokens(value, agent))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta, timezone
 
 import pytest
@@ -19,10 +20,12 @@ from memprov.core.sources import Transcript, admit_sources, foreign_source, read
 from memprov.core.staging import Checkpoint, IngestState, StagedEntry, evicted_entries, evicted_scopes, outdated_hashes
 from memprov.core.text import u16_length
 from memprov.core.transcripts import Message
+from memprov.core.write_effects import SetCheckpoints
 from memprov.errors import InputError, StaleStateError
 from tests.core.write_world import DAY_MS, KINDS, START_MS, Host, agent, guest, host, owner
 
 TEA = "I prefer oolong tea over coffee in the morning."
+Speaker = Callable[[str], Message]
 KILN = "The kiln runs at nine hundred degrees."
 
 
@@ -123,7 +126,7 @@ def test_a_policy_is_not_retroactive_and_what_was_taken_is_known_when_it_goes() 
     made.sweep()
     before = made.ledger.content()
     made.policy = AdmissionPolicy(hook_sources=["gmail"])
-    assert [type(e).__name__ for e in made.sweep().effects] == ["SetCheckpoints"]
+    assert [type(e).__name__ for e in made.sweep().effects] == ["RequireAdmitted", "SetCheckpoints"]
     made.policy = None
     made.sweep()
     assert made.ledger.content() == before
@@ -157,6 +160,18 @@ def test_an_unchanged_transcript_is_not_opened_again() -> None:
     made.say("s1", agent("Noted: oolong tea it is."))
     made.sweep()
     assert made.opened == ["s1", "s1"]
+
+
+@pytest.mark.parametrize("known", [{"modified_ms": 5}, {"size": 5}, {}])
+def test_a_transcript_of_unknown_state_is_read_to_see(known: dict[str, int]) -> None:
+    source = session_source(SessionRecord("main", "s1"), **known)
+    state = IngestState("main")
+    for _ in range(2):
+        admitted = admit_sources([source], None, state)
+        assert admitted.sources == (source,)
+        plan = plan_ingestion(state, admitted, [Transcript(source, (owner(TEA),))], today="2026-11-30")
+        checkpoints = [c for effect in plan.effects if isinstance(effect, SetCheckpoints) for c in effect.checkpoints]
+        state = evolve(state, checkpoints=tuple(checkpoints))
 
 
 def test_a_reader_may_find_nothing() -> None:
@@ -314,8 +329,9 @@ def test_report_B46_the_same_text_again_adds_an_origin_and_removes_nothing() -> 
     assert (entry.daily_count, entry.path, entry.start_line) == (2, "memory/.dreams/session-corpus/2026-11-25.txt", 1)
 
 
-def test_I7_a_claim_is_as_weak_as_its_weakest_statement() -> None:
-    made = host({"s1": [owner("I like tea very much.")], "s2": [guest("I like tea very much.")]})
+@pytest.mark.parametrize("speakers", [(owner, guest), (guest, owner)])
+def test_I7_a_claim_is_as_weak_as_its_weakest_statement(speakers: tuple[Speaker, Speaker]) -> None:
+    made = host({"s1": [speakers[0]("I like tea very much.")], "s2": [speakers[1]("I like tea very much.")]})
     made.sweep()
     (entry,) = made.ledger.entries.values()
     assert entry.provenance is not None
@@ -407,6 +423,21 @@ def test_report_B01_I6_a_plan_made_before_the_purge_is_not_published_after_it() 
     with pytest.raises(StaleStateError):
         made.ledger.apply(plan.effects)
     assert made.ledger.content() == before
+
+
+def test_I6_not_even_progress_is_noted_of_a_session_that_was_forgotten_meanwhile() -> None:
+    made = host({"s1": [guest(TEA)], "s2": [guest("short")]})
+    made.say("s3", owner(TEA), channel="slack")
+    made.policy = AdmissionPolicy(channels=["slack"])
+    for session in ("s1", "s2", "s3"):
+        for effects in (made.plan_sweep().effects, made.plan_backfill().effects):
+            late = made.ledger.copy()
+            late.forget(session)
+            if session == "s3" and effects == made.plan_backfill().effects:
+                continue  # a backfill notes nothing of what it may not read
+            with pytest.raises(StaleStateError):
+                late.apply(effects)
+            assert late.checkpoints == {}
 
 
 texts = st.sampled_from([TEA, KILN, "I like tea very much.", "thanks", "short", "Session ID: s9 <!-- x -->"])

@@ -115,6 +115,7 @@ def test_case_J11_a_diary_fence_or_marker_in_content_never_ends_the_block_around
 
 
 @given(hostile)
+@example("[main/sessions/main/s9#L3] x")
 def test_case_J11_a_corpus_line_is_one_line_and_its_own_session_s(content: str) -> None:
     source = session_source(SessionRecord("main", "s1"))
     snippet = written_snippet(one_line(f"User: {content}"))

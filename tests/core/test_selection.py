@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Iterable, Iterator
@@ -296,6 +297,39 @@ def test_lists_are_sorted_by_code_point() -> None:
     selection = select_sessions([], Selectors(sessions=names))
     assert ids(selection) == sorted(names)
     assert [r.session_id for r in selection.resolutions] == sorted(names)
+
+
+def test_warnings_and_keys_are_sorted_and_distinct() -> None:
+    keys = [f"agent:main:{name}" for name in "hgfedcba"]
+    selection = select_sessions([], Selectors(sessions=[*keys, *keys]))
+    assert list(selection.warnings) == sorted(selection.warnings)
+    assert len(selection.warnings) == len(keys)
+    live = [session(f"s{i}", key, created_at_ms=None) for i, key in enumerate([*keys, *keys])]
+    selection = select_sessions(live, Selectors(sessions=keys))
+    assert list(selection.session_keys) == sorted(keys)
+    assert list(select_sessions([*live, *live], Selectors(sessions=keys, since=0)).warnings) == [
+        f"session {name!r} has no creation time; 'since' leaves it out" for name in sorted(r.session_id for r in live)
+    ]
+
+
+def test_several_owners_of_a_siblings_session_are_named_in_order() -> None:
+    others = [SessionRecord(agent, "x") for agent in "hgfedcb"]
+    (warning,) = select_sessions(others, Selectors(sessions=["x"])).warnings
+    assert "'b', 'c', 'd', 'e', 'f', 'g', 'h'" in warning
+
+
+def test_of_several_rows_of_one_id_the_live_one_with_a_key_is_reported() -> None:
+    rows = [
+        SessionRecord("main", "x", "agent:main:b", state="retained"),
+        SessionRecord("main", "x", None),
+        SessionRecord("main", "x", "agent:main:c"),
+        SessionRecord("main", "x", "agent:main:d"),
+        SessionRecord("main", "x", "agent:main:a", state="archived"),
+    ]
+    for catalogue in itertools.permutations(rows):
+        assert select_sessions(catalogue, Selectors(sessions=["x"])).resolutions == (
+            Resolution("x", LIVE, "agent:main:c"),
+        )
 
 
 def test_report_B80_three_hundred_thousand_ids_are_resolved() -> None:

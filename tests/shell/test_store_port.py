@@ -73,7 +73,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
 
 def fingerprint(root: Path) -> dict[str, tuple[object, ...]]:
     """Every name below the root, what the system says of it, and what it holds."""
-    found = {}
+    found: dict[str, tuple[object, ...]] = {}
     for path in sorted((root, *root.rglob("*"))):
         info = path.lstat()
         content = path.read_bytes() if path.is_file() else b""

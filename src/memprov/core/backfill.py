@@ -19,7 +19,15 @@ from memprov.core.admission import Admission
 from memprov.core.candidates import MAX_LINES, Candidate, DayRule, Scan, corpus_path, per_source_limit, scan_source
 from memprov.core.diary import DIARY_PATH, DiaryBlock, DiaryLine, add_blocks, block_origins
 from memprov.core.entry_keys import collapse, strip_speaker
-from memprov.core.ingest import Placed, place_lines, progress_effects, require_day, staging_effects
+from memprov.core.ingest import (
+    Placed,
+    fenced,
+    place_lines,
+    progress_effects,
+    require_day,
+    scanned_sessions,
+    staging_effects,
+)
 from memprov.core.recording import Claim, SignalKind, Staged, origin_of, stage_claims
 from memprov.core.records import Origin, OriginClass
 from memprov.core.rewind import rewind_batch
@@ -165,16 +173,18 @@ def plan_backfill(
     origins: list[Origin] = [origin for block in blocks for origin in block_origins(block)]
     report = evolve(report, diary_blocks=added)
     if mode is BackfillMode.DIARY:
-        effects = staging_effects(state.agent_id, every, Staged(), (), origins=origins, between=between)
-        return BackfillPlan(effects, report, every)
+        sessions = {candidate.source.session.session_id for candidate in every if candidate.source.session is not None}
+        effects = staging_effects(state.agent_id, Staged(), (), origins=origins, between=between)
+        return BackfillPlan(fenced(state.agent_id, sessions, effects), report, every)
     if every:
         between.append(RecordRewind(rewind_batch(every)))
     placement = place_lines(state.corpus, every)
     staged = stage_claims(state, _coalesced(placement.placed))
     effects = (
-        *staging_effects(state.agent_id, every, staged, placement.appends, origins=origins, between=between),
+        *staging_effects(state.agent_id, staged, placement.appends, origins=origins, between=between),
         *progress_effects(state, every, _progress(scans, taken)),
     )
+    effects = fenced(state.agent_id, scanned_sessions(scans), effects)
     return BackfillPlan(effects, evolve(report, added_keys=staged.added), every)
 
 

@@ -191,7 +191,7 @@ def scan_source(
 
 def _first_unread(lines: tuple[ContentLine, ...], done: Checkpoint, before: Checkpoint | None) -> int:
     """From where to look: where the checkpoint ended if the lines that it saw are still there, else the start."""
-    if before is None or not before.content_hash or before.line_count > len(lines):
+    if before is None:
         return 0
     same = done.content_hash if before.line_count == len(lines) else content_hash(lines[: before.line_count])
     return min(before.last_content_line, len(lines)) if same == before.content_hash else 0

@@ -7,7 +7,7 @@ state from which the next sweep goes on: a line that stands in the corpus alread
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, tzinfo
 
 from attrs import frozen
@@ -44,9 +44,12 @@ __all__ = [
     "IngestReport",
     "Placed",
     "Placement",
+    "fenced",
     "place_lines",
     "plan_ingestion",
     "progress_effects",
+    "require_day",
+    "scanned_sessions",
     "staging_effects",
 ]
 
@@ -129,7 +132,7 @@ def plan_ingestion(
     staged = stage_claims(state, (_claim(placed, today) for placed in placement.placed))
     days = [candidate.day for candidate in candidates]
     effects = (
-        *staging_effects(state.agent_id, candidates, staged, placement.appends),
+        *staging_effects(state.agent_id, staged, placement.appends),
         *progress_effects(
             state,
             candidates,
@@ -144,7 +147,20 @@ def plan_ingestion(
         added_keys=staged.added,
         more=left <= 0 or any(_unread(scan) for scan in scans),
     )
-    return IngestPlan(effects, report)
+    return IngestPlan(fenced(state.agent_id, (*scanned_sessions(scans), *admitted.kept_out), effects), report)
+
+
+def fenced(agent_id: str, session_ids: Iterable[str], effects: tuple[WriteEffect, ...]) -> tuple[WriteEffect, ...]:
+    """The effects behind the fence of the sessions that they say anything of, be it only how far they were read."""
+    ids = tuple(sorted(set(session_ids)))
+    return (RequireAdmitted(agent_id, ids), *effects) if ids and effects else effects
+
+
+def scanned_sessions(scans: Iterable[Scan]) -> Iterator[str]:
+    """The sessions of the transcripts that there is news of."""
+    for scan in scans:
+        if scan.checkpoint is not None and scan.source.session is not None:
+            yield scan.source.session.session_id
 
 
 def require_day(day: str) -> str:
@@ -185,19 +201,14 @@ def place_lines(corpus: Mapping[str, str], candidates: Iterable[Candidate]) -> P
 
 def staging_effects(
     agent_id: str,
-    candidates: Iterable[Candidate],
     staged: Staged,
     appends: Iterable[AppendCorpus],
     *,
     origins: Iterable[Origin] = (),
     between: Iterable[WriteEffect] = (),
 ) -> tuple[WriteEffect, ...]:
-    """The effects that bring text in: the fence, origins, whatever is shown ``between``, corpus, entries."""
-    candidates = tuple(candidates)
-    if not candidates:
-        return ()
-    sessions = {c.source.session.session_id for c in candidates if c.source.session is not None}
-    effects: list[WriteEffect] = [RequireAdmitted(agent_id, tuple(sorted(sessions)))] if sessions else []
+    """The effects that bring text in: origins, whatever is shown ``between``, corpus, entries."""
+    effects: list[WriteEffect] = []
     if every := (*origins, *staged.origins):
         effects.append(RecordOrigins(agent_id, every))
     effects += between

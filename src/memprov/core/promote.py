@@ -194,7 +194,7 @@ def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimi
     importance = min(max(round(signals.score * 10), 3), 10)
     parts = [
         f"- {_text(entry, limits)}",
-        f"[{facts} source={one_line(entry.path)}:{entry.start_line}-{entry.end_line}]",
+        f"[{facts} source={neutralise_inline(one_line(entry.path))}:{entry.start_line}-{entry.end_line}]",
     ]
     if tags := ", ".join(filter(None, map(_tag, entry.concept_tags[:3]))):
         parts.append(f"<!-- trigger: {tags} -->")

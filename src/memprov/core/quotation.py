@@ -13,22 +13,27 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import compress, islice
+from typing import TypeVar
 
 from ahocorasick_rs import AhoCorasick
 from attrs import frozen
 
 from memprov.core.neutralise import plain
+from memprov.core.sieve import Sieve
 from memprov.core.text import WSP, u16_length
 
 __all__ = ["MIN_SNIPPET_UNITS", "QuotationMatcher", "Snippet", "normalise"]
 
 #: The shortest text, in UTF-16 units, that is looked for (FACTS 2.6), measured without label and prefixes (D2).
 MIN_SNIPPET_UNITS = 12
+_BATCH = 4096
 
 _BLANKS = re.compile("[" + re.escape(WSP.replace("\n", "")) + "]+")
 _PREFIXES = re.compile(r"^ ?(?:(?:user|assistant): ?|[-*+>] |[0-9]{1,9}\. )*", re.IGNORECASE | re.ASCII | re.MULTILINE)
-_ASCII_WORDS = re.compile("[0-9A-Za-z]+")
+_ASCII_WORDS = re.compile("([0-9A-Za-z]+)")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 #: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar: written without blanks between words (D2).
 _UNSPACED = re.compile(
@@ -61,8 +66,8 @@ class QuotationMatcher:
     snippets: tuple[Snippet, ...]
 
     @cached_property
-    def _patterns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(filter(None, map(_pattern, self.snippets))))
+    def _patterns(self) -> dict[str, Snippet]:
+        return dict(_patterns_of(self.snippets))
 
     @cached_property
     def _automaton(self) -> AhoCorasick:
@@ -82,14 +87,42 @@ class QuotationMatcher:
         ends = [match.start() for match in re.finditer("\n", haystack)]
         return frozenset(bisect_right(ends, start) for start in starts)
 
+    def narrowed(self, texts: Iterable[str]) -> QuotationMatcher:
+        """A matcher that finds the same in these texts, without most of the snippets that none of them holds."""
+        sieve = Sieve()
+        for text in texts:
+            sieve.add(_mark_words(normalise(text)))
+        kept: list[Snippet] = []
+        for batch in _batches(self._patterns.items()):
+            kept.extend(compress((snippet for _, snippet in batch), sieve.passes([pattern for pattern, _ in batch])))
+        return QuotationMatcher(tuple(kept))
 
-def _pattern(snippet: Snippet) -> str | None:
-    """What is searched for this snippet, or ``None`` when it is too short."""
+
+_T = TypeVar("_T")
+
+
+def _batches(values: Iterable[_T]) -> Iterator[list[_T]]:
+    values = iter(values)
+    while batch := list(islice(values, _BATCH)):
+        yield batch
+
+
+def _patterns_of(snippets: Iterable[Snippet]) -> Iterator[tuple[str, Snippet]]:
+    """What is searched for each snippet that is long enough. Lines do not affect each other, so many go at once."""
+    for batch in _batches(snippets):
+        whole = [snippet for snippet in batch if not snippet.cut]
+        lines = normalise("\n".join(snippet.text.replace("\n", " ") for snippet in whole)).split("\n")
+        texts = [line.strip(" ") for line in lines]
+        long = [u16_length(text) >= MIN_SNIPPET_UNITS for text in texts]
+        yield from zip(_mark_words("\n".join(compress(texts, long))).split("\n"), compress(whole, long), strict=False)
+        yield from ((pattern, snippet) for snippet in batch if snippet.cut and (pattern := _cut_pattern(snippet)))
+
+
+def _cut_pattern(snippet: Snippet) -> str | None:
+    """What is searched for a snippet that was cut, or ``None`` when it is too short."""
     text = normalise(snippet.text.replace("\n", " ")).strip(" ")
     if u16_length(text) < MIN_SNIPPET_UNITS:
         return None
-    if not snippet.cut:
-        return _mark_words(text)
     if not unicodedata.is_normalized("NFC", _order_marks(snippet.text)):
         # The cut may have parted a letter from marks that a line composes it with.
         end = len(text) - 1
@@ -105,10 +138,10 @@ def _mark_words(text: str) -> str:
     No normalised text holds a tab or a carriage return.
     """
     if text.isascii():
-        return _ASCII_WORDS.sub(r"\t\g<0>\t", text)
+        return "\t".join(_ASCII_WORDS.split(text))
     word = "".join(c for c in set(text) if _is_word(c))
     text = _SURROGATES.sub(lambda m: "\r" + chr(ord(m[0]) - 0x8000), text)
-    return re.sub(f"[{word}]+", r"\t\g<0>\t", text) if word else text
+    return "\t".join(re.split(f"([{word}]+)", text)) if word else text
 
 
 def _order_marks(text: str) -> str:

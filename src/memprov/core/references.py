@@ -31,10 +31,12 @@ _CHECKPOINT = re.compile(
     r".*\.checkpoint\.[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.jsonl",
     re.DOTALL | re.IGNORECASE | re.ASCII,
 )
-#: ``Session ID:`` plain, bold or in code. JavaScript's word boundary is an ASCII one; ``_`` may open emphasis. The
-#: value is not consumed: the word after an empty label may itself begin a label, on the next line of a longer text.
+#: ``Session ID:`` plain, bold or in code, with a value; JavaScript's word boundary is an ASCII one, and ``_`` may open
+#: emphasis. The value is not consumed: the word after an empty label may itself begin a label, in a text of many lines.
 _LABEL = re.compile(
-    rf"(?<![0-9A-Za-z_])_{{0,3}}Session ID[*_`]{{0,4}}:[*_`]{{0,4}}[{_WS}]*(?=([^;{_WS}]+))", re.IGNORECASE | re.ASCII
+    rf"(?<![0-9A-Za-z_])_{{0,3}}Session ID[*_`]{{0,4}}:(?:[*_`]{{1,4}}(?=[{_WS}]))?[{_WS}]*"
+    rf"(?=([*_`]*[^*_`;{_WS}][^;{_WS}]*))",
+    re.IGNORECASE | re.ASCII,
 )
 
 

@@ -39,7 +39,8 @@ class Source:
 
     ``path`` is what corpus lines call it, ``state_key`` its checkpoint, ``scope`` the domain in which its messages are
     told apart; ``legacy_scope`` is an older name of that. ``session`` is ``None`` for a foreign file. ``modified_ms``
-    and ``size`` change whenever the transcript does; ``updated_at_ms`` is when the host last touched the session.
+    and ``size`` change whenever the transcript does; a host that does not know says a size of 0, and the transcript is
+    read to see. ``updated_at_ms`` is when the host last touched the session.
     """
 
     agent_id: str
@@ -72,8 +73,9 @@ class Admitted:
     """The decision over a listing, in the order in which it is carried out.
 
     ``sources`` may be read. ``unchanged`` need not: nothing happened to them since they were read to the end.
-    ``decisions`` has the reason for each session that may not be read, as a checkpoint where one is due in
-    ``excluded``. ``known_keys`` are the state keys of the whole listing, if it was one; otherwise ``None``.
+    ``decisions`` has the reason for each session that may not be read; where it is news and belongs into a checkpoint,
+    that is in ``excluded``, and the session in ``kept_out`` unless it is a forgotten one. ``known_keys`` are the state
+    keys of the whole listing, if it was one; otherwise ``None``.
     """
 
     purpose: Purpose
@@ -81,6 +83,7 @@ class Admitted:
     unchanged: tuple[Source, ...] = ()
     decisions: tuple[Admission, ...] = ()
     excluded: tuple[Checkpoint, ...] = ()
+    kept_out: tuple[str, ...] = ()
     known_keys: frozenset[str] | None = None
 
 
@@ -143,6 +146,7 @@ def admit_sources(
     unchanged: list[Source] = []
     decisions: list[Admission] = []
     excluded: list[Checkpoint] = []
+    kept_out: list[str] = []
     known: set[str] = set()
     for source in sorted(listing, key=lambda s: (s.path, s.state_key)):
         if source.agent_id != state.agent_id:
@@ -156,16 +160,18 @@ def admit_sources(
             (unchanged if finished else admitted).append(source)
             continue
         decisions.append(decision)
-        if decision.checkpointed:
-            excluded.append(
-                Checkpoint(source.state_key, mtime_ms=source.updated_at_ms, excluded_reason=decision.reason)
-            )
+        row = Checkpoint(source.state_key, mtime_ms=source.updated_at_ms, excluded_reason=decision.reason)
+        if decision.checkpointed and row != checkpoints.get(row.key):
+            excluded.append(row)
+            if decision.session_id not in state.tombstones:
+                kept_out.append(decision.session_id)
     return Admitted(
         purpose,
         tuple(admitted),
         tuple(unchanged),
         tuple(decisions),
         tuple(excluded),
+        tuple(kept_out),
         frozenset(known) if complete else None,
     )
 
@@ -200,6 +206,7 @@ def _is_finished(source: Source, checkpoint: Checkpoint | None) -> bool:
     return (
         checkpoint is not None
         and source.modified_ms > 0
+        and source.size > 0
         and (checkpoint.mtime_ms, checkpoint.size) == (source.modified_ms, source.size)
         and checkpoint.content_hash != ""
         and checkpoint.last_content_line >= checkpoint.line_count

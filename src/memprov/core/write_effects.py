@@ -69,7 +69,7 @@ MAX_PREIMAGES = 8
 
 @frozen
 class RequireAdmitted:
-    """The fence of a plan that carries text of these sessions: stop the whole plan if one of them is forgotten.
+    """The fence of a plan that says anything of these sessions: stop the whole plan if one of them is forgotten.
 
     It is checked under the workspace lock, which a purge needs as well, so that it holds for all that follows.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Protocol
 
 from memprov.core.admission import AdmissionPolicy, Purpose
 from memprov.core.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
@@ -25,8 +26,12 @@ from memprov.shell.native import NativeStore
 
 __all__ = ["TranscriptReader", "backfill", "ingest", "promote", "publish_narrative", "rollback_backfill"]
 
-TranscriptReader = Callable[[SessionRecord], Iterable[Message] | None]
-"""How a host hands over a session's messages, when asked; ``None`` says that the transcript is gone."""
+
+class TranscriptReader(Protocol):
+    """How a host hands over a session's messages, when asked; ``None`` says that the transcript is gone."""
+
+    def __call__(self, session: SessionRecord, /) -> Iterable[Message] | None:
+        """Read one transcript."""
 
 
 def ingest(

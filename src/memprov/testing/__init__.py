@@ -8,7 +8,8 @@ library depends on made-up data.
 """
 
 from memprov.testing.corpora import synthetic_snapshot
+from memprov.testing.embedding import ToyEmbedder
 from memprov.testing.openclaw_store import write_openclaw_store
 from memprov.testing.sessions import synthetic_sessions
 
-__all__ = ["synthetic_sessions", "synthetic_snapshot", "write_openclaw_store"]
+__all__ = ["ToyEmbedder", "synthetic_sessions", "synthetic_snapshot", "write_openclaw_store"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 import apsw
 from attrs import define, evolve, field
 
-from memprov.core.records import MemoryFile, SessionRecord, StoreIdentity
+from memprov.core.records import MemoryFile, SessionRecord
 from memprov.core.snapshot import MemorySnapshot
 from memprov.core.staging import StagedEntry
 from memprov.core.text import to_bytes
@@ -37,7 +36,7 @@ __all__ = [
     "write_snapshot",
 ]
 
-_MEMORY = "/dev/shm"
+_MEMORY = Path("/dev/shm")  # noqa: S108  # where there is one
 
 #: The time at which everything happens.
 NOW = 1_795_000_000_000
@@ -76,7 +75,7 @@ def unhurried(store: NativeStore) -> Iterator[NativeWriter]:
 @contextmanager
 def scratch() -> Iterator[Path]:
     """A directory in memory where there is one: examples come by the hundred."""
-    with tempfile.TemporaryDirectory(dir=_MEMORY if os.path.isdir(_MEMORY) else None) as directory:
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as directory:
         yield Path(directory)
 
 
@@ -139,7 +138,7 @@ def rows(file: LedgerFile, table: str) -> list[tuple[object, ...]]:
     """Every row of a table, by a reader of its own."""
     connection = apsw.Connection(file.path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        return [tuple(row) for row in connection.execute(f"SELECT * FROM {table}")]
+        return [tuple(row) for row in connection.execute(f"SELECT * FROM {table}")]  # noqa: S608
     finally:
         connection.close()
 

@@ -136,7 +136,7 @@ batches = st.lists(sentences, min_size=1, max_size=3).map(lambda c: RewindBatch(
 
 
 @st.composite
-def write_effects(draw: st.DrawFn, snapshot: MemorySnapshot) -> WriteEffect:
+def write_effects(draw: st.DrawFn, snapshot: MemorySnapshot) -> WriteEffect:  # noqa: C901, PLR0912  # a table
     """Any effect of the write path that a planner could have made from this snapshot."""
     files = {file.path: file.text for file in (*snapshot.files, *snapshot.corpus)}
     new_file = draw(st.booleans())

@@ -15,17 +15,19 @@ from attrs import define, evolve
 from memprov import (
     Chunk,
     ChunkTable,
+    Identity,
     IndexSource,
     MemoryFile,
     MemorySnapshot,
-    Identity,
     Origin,
     OriginTable,
     Preimage,
     RecallEntry,
     RewindBatch,
+    Selection,
     Selectors,
     SessionRecord,
+    StoreIdentity,
     apply_plan,
     forget,
     preview,
@@ -38,8 +40,8 @@ from memprov.core.effects import (
     Effect,
     PurgeIndex,
     RecordTombstones,
+    rewind_key,
 )
-from memprov.core.effects import rewind_key
 from memprov.core.lineage import Basis, lineage_digest
 from memprov.core.markers import promotion_marker
 from memprov.core.scrub import promotion_keys
@@ -83,13 +85,13 @@ class Watched:
     hook: Hook
 
     @property
-    def identity(self):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def identity(self) -> StoreIdentity:
         return self.inner.identity
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         return self.inner.catalogue()
 
-    def snapshot(self, selection=None) -> MemorySnapshot:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.inner.snapshot(selection)
 
     @contextmanager
@@ -104,7 +106,7 @@ class WatchedWriter:
     hook: Hook
     number: int = -1
 
-    def snapshot(self, selection=None) -> MemorySnapshot:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.inner.snapshot(selection)
 
     def admit(self, effects: tuple[Effect, ...]) -> None:
@@ -153,7 +155,9 @@ def test_I4_I5_the_effects_come_in_the_order_of_the_design(store: NativeStore) -
     assert {DropRecall, CutFile} <= set(kinds)
 
 
-def test_I4_at_every_moment_the_exclusion_is_durable_before_anything_is_gone(store: NativeStore, tmp_path: Path) -> None:
+def test_I4_at_every_moment_the_exclusion_is_durable_before_anything_is_gone(
+    store: NativeStore, tmp_path: Path
+) -> None:
     before = canonical(store.snapshot())
     unexcluded: list[tuple[int, str]] = []
 
@@ -248,7 +252,9 @@ def shared_by_two(tmp_path: Path) -> tuple[NativeStore, NativeStore]:
             store.identity,
             files=(MemoryFile("MEMORY.md", text),),
             origins=OriginTable.from_rows([Origin("k1", agent, "s1"), Origin("k2", agent, "s2")]),
-            recall=(RecallEntry("k1", "memory/x.md", "tea"), RecallEntry("k2", "memory/x.md", "coffee"))[: agent == "a" and 2],
+            recall=(RecallEntry("k1", "memory/x.md", "tea"), RecallEntry("k2", "memory/x.md", "coffee"))[
+                : agent == "a" and 2
+            ],
             chunks=ChunkTable.from_rows([Chunk("c1", "MEMORY.md", text=text)]),
             sources=(IndexSource("MEMORY.md"),),
             cache_rows=2,
@@ -301,7 +307,7 @@ def test_D11_B80_three_hundred_thousand_ids_in_one_transaction_each(tmp_path: Pa
         many = writer.ledger.executemany
         many("INSERT INTO origins VALUES (?, ?, NULL, 'agent', 0)", ((f"k{name}", name) for name in ids[::30]))
         many("INSERT INTO origins VALUES (?, 'other', NULL, 'agent', 0)", [("kept",)])
-        add_chunks(writer.ledger, {name: "" for name in ids[::100]})
+        add_chunks(writer.ledger, dict.fromkeys(ids[::100], ""))
     keys = tuple(f"k{name}" for name in ids[::30])
     with unhurried(store) as writer:
         basis = writer.snapshot().origins.basis(ids, keys)
@@ -312,7 +318,7 @@ def test_D11_B80_three_hundred_thousand_ids_in_one_transaction_each(tmp_path: Pa
         assert not writer.apply(RecordTombstones("main", ids), basis)  # the basis went with the origins
     assert store.forgotten([*ids, "other"]) == frozenset(ids)
     after = store.snapshot()
-    assert (len(after.tombstones), after.origins.keys, len(after.chunks)) == (300_001, {"kept"}, 0)
+    assert (len(after.tombstones), set(after.origins.keys), len(after.chunks)) == (300_001, {"kept"}, 0)
 
 
 @pytest.mark.parametrize("gone", [1, 40])
@@ -369,9 +375,9 @@ def test_B10_lineage_that_is_added_while_a_purge_prepares_is_found(tmp_path: Pat
     report = forget(Watched(store, add), Selectors(sessions=["s1"]))
     assert (report.entry_keys, report.mixed_lineage_entry_keys) == (("k1", "k2"), ("k2",))
     assert not store.snapshot().origins.keys
+    with unhurried(store) as writer:
+        writer.write(RecordOrigins("main", (Origin("k3", "main", "s1"),)))
     with pytest.raises(StalePlanError):
-        with unhurried(store) as writer:
-            writer.write(RecordOrigins("main", (Origin("k3", "main", "s1"),)))
         apply_plan(store, stale)
 
 
@@ -390,15 +396,13 @@ def test_B12_a_key_that_is_made_again_starts_fresh(tmp_path: Path) -> None:
         writer.write(RecordOrigins("main", (Origin("k1", "main", "s2"),)))
         writer.write(StageEntries((StagedEntry("k1", "memory/x.md", 1, 1, "tea", daily_count=1),)))
     fresh = next(entry for entry in store.ingest_state().entries if entry.key == "k1")
-    assert (fresh.daily_count, store.ingest_state().signals) == (1, {"k2"})
+    assert (fresh.daily_count, set(store.ingest_state().signals)) == (1, {"k2"})
 
 
 @pytest.mark.parametrize("table", ["sources", "embedding_cache", "vectors", "chunk_provenance"])
 def test_B36_deletes_over_several_tables_are_one(store: NativeStore, table: str) -> None:
     with store.layout.ledger.writing() as connection:
-        connection.execute(
-            f"CREATE TRIGGER fails BEFORE DELETE ON {table} BEGIN SELECT raise(ABORT, 'no space'); END"
-        )
+        connection.execute(f"CREATE TRIGGER fails BEFORE DELETE ON {table} BEGIN SELECT raise(ABORT, 'no space'); END")
     before = {name: rows(store.layout.ledger, name) for name in tables(store.layout.ledger)}
     assert before[table]
     with unhurried(store) as writer:
@@ -423,7 +427,7 @@ def test_B42_a_selector_that_matches_nothing_removes_nothing_and_an_empty_one_is
         with unhurried(store) as writer:
             writer.write(RecordOrigins(agent, tuple(Origin(key, agent, f"{agent}-1") for key in keys)))
     forget(ana, Selectors(sessions=["ana-1"]))
-    assert (ana.snapshot().origins.keys, bo.snapshot().origins.keys) == (frozenset(), {"m3"})
+    assert [set(store.snapshot().origins.keys) for store in (ana, bo)] == [set(), {"m3"}]
     for bad in (Selectors(), Selectors(since="2026-01-01")):
         with pytest.raises(SelectorError):
             forget(bo, bad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +43,7 @@ EMPTY = MemorySnapshot(StoreIdentity("model", "main", "", ""))
 
 
 def fingerprint(root: Path) -> dict[str, tuple[object, ...]]:
-    found = {}
+    found: dict[str, tuple[object, ...]] = {}
     for path in sorted((root, *root.rglob("*"))):
         info = path.lstat()
         content = path.read_bytes() if path.is_file() else b""
@@ -69,11 +68,13 @@ def test_I3_beside_a_log_with_frames_committed_data_is_read_and_nothing_changes(
             values = ((f"open{n:05}", "s", "x" * 500) for n in range(500))
             connection.executemany("INSERT INTO origins VALUES (?, ?, ?, 'agent', 0)", values)
         else:
-            connection.executemany("INSERT INTO seen_scopes (scope) VALUES (?)", (("y" * 500 + str(n),) for n in range(500)))
+            connection.executemany(
+                "INSERT INTO seen_scopes (scope) VALUES (?)", (("y" * 500 + str(n),) for n in range(500))
+            )
         before = fingerprint(tmp_path)
         assert f"{getattr(store.layout, part).path}-wal" in before
         snapshot = store.snapshot()
-        assert (snapshot.origins.keys, snapshot.seen_scopes) == ({"committed"}, ("scope",))
+        assert (set(snapshot.origins.keys), snapshot.seen_scopes) == ({"committed"}, ("scope",))
         assert preview(store, Selectors(sessions=["s1"])).report.entry_keys == ("committed",)
         assert fingerprint(tmp_path) == before
         connection.execute("ROLLBACK")
@@ -139,7 +140,7 @@ def test_texts_that_are_not_unicode_come_back_as_they_were(tmp_path: Path) -> No
     assert canonical(store.snapshot()) != write_snapshot(store, snapshot)
     read = store.snapshot()
     assert (read.recall[0].snippet, read.recall[0].path) == (odd, path)
-    assert (read.preimages[0].content, list(read.chunks.rows())[0].text) == (odd, odd)
+    assert (read.preimages[0].content, read.chunks.texts) == (odd, (odd,))
     with unhurried(store) as writer:
         writer.write(StageEntries((StagedEntry("k2", path, 1, 2, odd),)))
         writer.write(ReplaceText("memory/x.md", None, odd))
@@ -234,16 +235,16 @@ def test_D12_the_keys_of_siblings_are_those_of_the_same_workspace(tmp_path: Path
     assert others["far"].snapshot().sibling_keys == frozenset()
 
 
+def _linked(top: Path) -> Path:
+    (top / "alias").symlink_to("workspace")
+    return top / "alias"
+
+
 _PLACES: dict[str, Callable[[Path], Path]] = {
     "near": lambda top: top / "workspace",
-    "linked": lambda top: _linked(top),
+    "linked": _linked,
     "far": lambda top: top / "far-workspace",
 }
-
-
-def _linked(top: Path) -> Path:
-    os.symlink("workspace", top / "alias")
-    return top / "alias"
 
 
 def _with_key(state: Path, agent: str, place: Callable[[Path], Path]) -> NativeStore:

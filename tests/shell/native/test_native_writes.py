@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
-from memprov import CuratedWrite, SessionRecord, Selectors, forget, preview
+from memprov import CuratedWrite, Selectors, SessionRecord, forget, preview
 from memprov.core.markers import promotion_marker
-from memprov.core.text import digest
-from memprov.core.write_effects import RecordArtifact, RecordOrigins, ReleaseArtifact
 from memprov.core.records import Origin, OriginClass
-from memprov.errors import InputError, SelectorError
+from memprov.core.text import digest
+from memprov.core.write_effects import RecordArtifact, RecordOrigins, ReleaseArtifact, ReplaceText
+from memprov.errors import ConflictError, InputError, SelectorError
 from memprov.shell.native import NativeStore, ObservedWrite, open_store
 from tests.shell.native.loading import NOW, Clock, copied, fresh_store, hasty, rows, unhurried
 
@@ -30,7 +29,9 @@ def file(store: NativeStore, path: str = "MEMORY.md") -> Path:
     return found
 
 
-def observe(store: NativeStore, session: str = "s1", path: str = "MEMORY.md", *, attested: bool = False) -> ObservedWrite:
+def observe(
+    store: NativeStore, session: str = "s1", path: str = "MEMORY.md", *, attested: bool = False
+) -> ObservedWrite:
     """A write of the owner's, in a turn that nothing tainted."""
     return store.observe_write(session, path, sender_is_owner=True, tainted=False, attested=attested)
 
@@ -84,18 +85,28 @@ def test_B26_a_hand_edit_breaks_the_chain_visibly_until_the_owner_attests_it(sto
 
 def test_B28_a_write_is_reserved_before_and_released_when_it_fails(store: NativeStore) -> None:
     file(store).write_text("old\n")
-    with pytest.raises(ZeroDivisionError), observe(store):
-        assert [(w.path, w.session_id) for w in store.snapshot().ledger_writes] == [("MEMORY.md", "s1")]
-        assert not store.file_records()
-        raise ZeroDivisionError
+
+    def write() -> None:
+        with observe(store):
+            assert [(w.path, w.session_id) for w in store.snapshot().ledger_writes] == [("MEMORY.md", "s1")]
+            assert not store.file_records()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
     assert store.snapshot().ledger_writes == ()
 
 
 def test_B28_a_write_that_failed_half_way_counts(store: NativeStore) -> None:
     file(store).write_text("old\n")
-    with pytest.raises(ZeroDivisionError), observe(store):
-        file(store).write_text("half")
-        raise ZeroDivisionError
+
+    def write() -> None:
+        with observe(store):
+            file(store).write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
     assert store.file_records()["MEMORY.md"].record.file_hash == digest("half")
 
 
@@ -173,12 +184,24 @@ def test_B28_a_file_has_one_identity_whatever_leads_to_it(
 
 @pytest.mark.parametrize(
     "path",
-    ["", "a\0b", "notes.md", "../MEMORY.md", "/etc/passwd", "memory/x.txt", "DREAMS.md", "memory/dreaming/rem/x.md"]
-    + ["memory/.dreams/session-corpus/x.md", "users/a/b/USER.md", "memory/out.md", "."],
+    [
+        "",
+        "a\x00b",
+        "notes.md",
+        "../MEMORY.md",
+        "/etc/passwd",
+        "memory/x.txt",
+        "DREAMS.md",
+        "memory/dreaming/rem/x.md",
+        "memory/.dreams/session-corpus/x.md",
+        "users/a/b/USER.md",
+        "memory/out.md",
+        ".",
+    ],
 )
 def test_what_is_no_memory_file_is_refused(store: NativeStore, path: str) -> None:
     file(store, "memory/out.md").symlink_to("/etc/hostname")
-    with pytest.raises(InputError, match="no memory file|no path"):
+    with pytest.raises(InputError, match=r"no memory file|no path"):
         observe(store, path=path)
     assert not rows(store.layout.shared, "writes")
 
@@ -245,6 +268,21 @@ def test_a_purge_is_no_edit_by_an_unknown_hand(store: NativeStore) -> None:
     assert verdict(write) == ("agent", None)
 
 
+def test_a_promotion_is_no_edit_by_an_unknown_hand_either(store: NativeStore) -> None:
+    with observe(store):
+        file(store).write_text("# Memory\n")
+    with unhurried(store) as writer:
+        with pytest.raises(ConflictError):
+            writer.write(ReplaceText("MEMORY.md", digest("another\n"), "# Memory\n- new\n"))
+        assert not store.file_records()["MEMORY.md"].edited
+        writer.write(ReplaceText("MEMORY.md", digest("# Memory\n"), "# Memory\n- new\n"))
+    assert not store.file_records()["MEMORY.md"].edited
+    file(store).write_text("by hand\n")
+    with unhurried(store) as writer:
+        writer.write(ReplaceText("MEMORY.md", digest("by hand\n"), "by hand\n- new\n"))
+    assert store.file_records()["MEMORY.md"].edited  # what was unexplained stays so
+
+
 def test_what_the_write_path_records_is_part_of_the_chain(store: NativeStore) -> None:
     with observe(store):
         file(store).write_text("one\n")
@@ -267,5 +305,4 @@ def test_observing_needs_no_lock(store: NativeStore) -> None:
     other = hasty(open_store(store.layout.directory))
     with store.exclusive(), observe(other):
         file(other).write_text("x\n")
-    assert os.listdir(store.layout.workspace) == ["MEMORY.md"]
     assert evolve(store.file_records()["MEMORY.md"]).edited is False

@@ -281,6 +281,19 @@ def test_paths_that_mean_something_in_a_uri(tmp_path: Path) -> None:
     assert lab.open().snapshot().revision == 777
 
 
+def test_a_wal_that_may_not_be_read_is_refused(lab: Lab) -> None:
+    Leftover(lab.agent(), RAISE)
+    Path(f"{lab.agent()}-wal").chmod(0)
+    open_to_all(lab)
+
+    def refused() -> bool:
+        with pytest.raises(RefusedError, match="cannot be opened for reading"):
+            read(lab.agent())
+        return True
+
+    assert as_nobody(refused)
+
+
 def test_a_transaction_is_all_or_nothing_and_says_what_failed(lab: Lab) -> None:
     lab.main("CREATE TABLE strict (value INTEGER) STRICT")
 

@@ -132,7 +132,7 @@ def test_changes_of_a_patch(lab: Lab, changes: Any, paths: set[str]) -> None:
     ],
 )
 def test_when_a_write_was_observed(lab: Lab, at: Any, record_at: Any, expected: int) -> None:
-    lab.session("s1", created=NOW - 9)
+    lab.session("s1", created=NOW - 99, entry={"updatedAt": NOW - 9})
     lab.says("s1", {**message(call("write", {"path": "USER.md"}), at=at), "timestamp": record_at})
     assert [write.observed_at_ms for write in snapshot(lab, "s1").transcript_writes] == [expected]
 

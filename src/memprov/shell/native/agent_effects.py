@@ -20,8 +20,10 @@ from memprov.shell.native.ledger_file import batches, raw, storable, transaction
 from memprov.shell.openclaw.values import integer, text
 
 __all__ = [
+    "delete_chunks",
     "drop_origins",
     "purge_index",
+    "raise_revision",
     "record_origins",
     "record_tombstones",
     "release_origins",
@@ -41,7 +43,7 @@ def record_tombstones(connection: apsw.Connection, effect: RecordTombstones, bas
             connection.execute(
                 "INSERT OR IGNORE INTO tombstones SELECT value, 'forgotten', ? FROM json_each(?)", (now_ms, batch)
             )
-        _raise_revision(connection)
+        raise_revision(connection)
     return True
 
 
@@ -54,14 +56,14 @@ def purge_index(connection: apsw.Connection, effect: PurgeIndex, basis: Basis) -
         if not _is_current(connection, basis):
             return False
         before = connection.total_changes()
-        _delete_chunks(connection, effect.chunk_ids)
+        delete_chunks(connection, effect.chunk_ids)
         connection.executemany(
             "DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = CAST(? AS TEXT)",
             ((raw(path), raw(source)) for path, source in effect.sources),
         )
         connection.execute("DELETE FROM embedding_cache")
         if connection.total_changes() != before:
-            _raise_revision(connection)
+            raise_revision(connection)
     return True
 
 
@@ -107,7 +109,7 @@ def release_origins(connection: apsw.Connection, effect: ReleaseOrigins) -> None
         )
 
 
-def _delete_chunks(connection: apsw.Connection, chunk_ids: tuple[str, ...]) -> None:
+def delete_chunks(connection: apsw.Connection, chunk_ids: tuple[str, ...]) -> None:
     """Chunks with their provenance, vectors and full text.
 
     To overwrite one chunk's words in place costs the full text as much as to take in two hundred chunks (measured). So
@@ -172,6 +174,6 @@ def _is_current(connection: apsw.Connection, basis: Basis) -> bool:
     return lineage_digest(pairs) == basis.lineage
 
 
-def _raise_revision(connection: apsw.Connection) -> None:
+def raise_revision(connection: apsw.Connection) -> None:
     """One up, so that an index that is being rebuilt can never be published (FACTS 9.3)."""
     connection.execute("UPDATE index_state SET revision = revision + 1")

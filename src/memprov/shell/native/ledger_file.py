@@ -163,8 +163,10 @@ def batches(values: Iterable[str]) -> Iterator[str]:
 
     What is no valid text stands in no ledger, and is left out.
     """
-    rest = (value for value in values if storable(value))
+    rest = iter(values)
     while batch := list(islice(rest, _BATCH)):
+        if not "".join(batch).isascii():
+            batch = [value for value in batch if storable(value)]
         yield json_text(batch)
 
 

@@ -244,9 +244,7 @@ def _create(top: str, agent: str, workspace: str) -> None:
 
 
 def _found(top: str, agent: str, named: str | None, ledger: LedgerFile, quiet: QuietReading) -> Layout:
-    owner, place = quiet.read(
-        ledger, lambda connection: (_owner(connection), read_place(connection))
-    )
+    owner, place = quiet.read(ledger, lambda connection: (_owner(connection), read_place(connection)))
     if owner != agent or not place:
         raise CorruptStoreError(f"{ledger.database.name} says that it is of agent {owner!r}")
     remembered = os.path.realpath(os.path.join(top, place))

@@ -18,6 +18,7 @@ from memprov.core.lineage import Basis
 from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
 from memprov.core.staging import IngestState
+from memprov.core.text import digest
 from memprov.core.write_effects import (
     AppendCorpus,
     RecordOrigins,
@@ -37,6 +38,7 @@ from memprov.shell.native.reader import QuietReading, read_place, read_snapshot
 from memprov.shell.native.shared_effects import apply_shared
 from memprov.shell.native.writes import relink
 from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.vectors.mirror import purge_mirror, reflect
 from memprov.shell.workspace import Calls, cut_file, remove_file
 from memprov.shell.workspace.publish import publish
 
@@ -99,7 +101,11 @@ class NativeWriter:
                         if isinstance(effect, RecordTombstones):
                             self._require_own(effect.agent_id)
                             return agent.record_tombstones(self.ledger, effect, basis, self._now_ms())
-                        return agent.purge_index(self.ledger, effect, basis)
+                        # A copy of the vectors first: what it held beyond the ledger, nobody would look for again.
+                        purge_mirror(self.layout.ledger.path, self.ledger, effect.chunk_ids)
+                        done = agent.purge_index(self.ledger, effect, basis)
+                        reflect(self.layout.ledger.path, self.ledger)
+                        return done
                 case CutFile():
                     self._cut(effect)
                 case RemoveFile():
@@ -140,6 +146,8 @@ class NativeWriter:
                 publish(self.layout.workspace, effect.path, lambda now: append_lines(now, effect), calls=self.calls)
             case ReplaceText():
                 publish(self.layout.workspace, effect.path, lambda now: replaced_text(now, effect), calls=self.calls)
+                if effect.before is not None:  # only now: an attempt that failed may never be made again
+                    self._relink((effect.path,), effect.before, digest(effect.text))
             case RecordTombstones() | PurgeIndex() | CutFile() | RemoveFile():
                 raise InputError(f"{type(effect).__name__} belongs to a purge")
             case _:
@@ -148,9 +156,12 @@ class NativeWriter:
 
     def _cut(self, effect: CutFile) -> None:
         # The record first: killed in between, the file is cut by the next run, and the chain is whole again.
-        with explained(self.layout.shared.database, "writing"), transaction(self.shared):
-            relink(self.shared, (effect.path, *effect.aliases), effect.before, effect.after)
+        self._relink((effect.path, *effect.aliases), effect.before, effect.after)
         cut_file(self.layout.workspace, effect, calls=self.calls)
+
+    def _relink(self, paths: tuple[str, ...], before: str, after: str) -> None:
+        with explained(self.layout.shared.database, "writing"), transaction(self.shared):
+            relink(self.shared, paths, before, after)
 
     @contextmanager
     def _ledger_of(self, agent_id: str) -> Iterator[apsw.Connection]:

@@ -213,7 +213,10 @@ def release_artifact(connection: apsw.Connection, effect: ReleaseArtifact) -> No
 
 
 def relink(connection: apsw.Connection, paths: tuple[str, ...], before: str, after: str) -> None:
-    """Let the chain of a file go on through a purge: what memprov cuts out of it is no edit by an unknown hand."""
+    """Let the chain of a file go on through what memprov itself does to it: that is no edit by an unknown hand.
+
+    The class stays what it was. A purge only takes text out, and promotion lets nothing in that is untrusted.
+    """
     connection.executemany(
         "UPDATE writes SET file_hash = ? WHERE path = CAST(? AS TEXT) AND file_hash = ?",
         [(after, raw(path), before) for path in paths],

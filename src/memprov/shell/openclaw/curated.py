@@ -56,7 +56,11 @@ def search_transcripts(
     knows, since in a store that agents share they could be anybody's.
     """
     mine = [record for record in sessions.records if record.agent_id == agent_id]
-    live = {r.session_id: r.created_at_ms or 0 for r in mine if r.state is SessionState.LIVE}
+    live = {
+        r.session_id: sessions.updated_ms.get(r.session_key or "") or r.created_at_ms or 0
+        for r in mine
+        if r.state is SessionState.LIVE
+    }
     known = {r.session_id for r in mine if r.state is SessionState.ARCHIVED and r.kind is not SessionKind.UNKNOWN}
     shown = frozenset(_indexed_ids(indexed, agent_id))
 

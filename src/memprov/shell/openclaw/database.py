@@ -222,7 +222,7 @@ def _attempt(path: str, database: Database, use: Callable[[Reader], T]) -> _Outc
             connection.close()
     except FileNotFoundError:
         steady = False
-    except apsw.Error as raised:
+    except (apsw.Error, OSError) as raised:
         error = _verdict(raised, database, "reading")
     return _Outcome(steady and before == _stamp(path), value, error)
 
@@ -339,7 +339,7 @@ def _verdict(error: Exception, database: Database, purpose: str) -> MemprovError
         return CorruptStoreError(f"{name} is damaged: {error}")
     if isinstance(error, UnicodeDecodeError):
         return CorruptStoreError(f"{name} holds a text that is not UTF-8")
-    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError | apsw.AuthError):
+    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError | OSError):
         return RefusedError(f"{name} cannot be opened for {purpose}: {error}")
     if purpose == "writing":
         return PartialError(f"{name} could not be changed: {error}")

@@ -153,10 +153,12 @@ def _owner(database: Database, layout: Layout, access: Access) -> str | None:
         return owners.pop()
     if not os.path.isfile(real):
         return None
-    return access.read(
-        database,
-        lambda reader: next((text(row[0]) or None for row in reader.rows("schema_meta", "agent_id meta_key")), None),
-    )
+
+    def recorded(reader: Reader) -> str | None:
+        rows = reader.rows("schema_meta", "agent_id meta_key", where="WHERE meta_key = 'primary'")
+        return next((text(row[0]) for row in rows), None) or None
+
+    return access.read(database, recorded)
 
 
 def with_recorded_spelling(layout: Layout, access: Access) -> Layout:

@@ -34,11 +34,15 @@ class ArchiveRow:
 
 @frozen
 class SessionList:
-    """What one session database holds: the records, the archives behind some of them, and who may not be indexed."""
+    """What one session database holds: the records, the archives behind some of them, and who may not be indexed.
+
+    ``internal`` are (agent, session id) pairs. ``updated_ms`` says by session key when a live session was last active.
+    """
 
     records: tuple[SessionRecord, ...]
     archives: tuple[ArchiveRow, ...]
     internal: frozenset[tuple[str, str]]
+    updated_ms: Mapping[str, int]
 
 
 @frozen
@@ -100,7 +104,8 @@ def read_sessions(reader: Reader, owner: str) -> SessionList:
             internal.add((agent, archive.session_id))
     records.sort(key=_order)
     gone.sort(key=_order)
-    return SessionList((*records, *gone), archives, frozenset(internal))
+    updated = {node.key: integer(node.entry.get("updatedAt")) for node in nodes.values()}
+    return SessionList((*records, *gone), archives, frozenset(internal), updated)
 
 
 def agent_of_key(key: str) -> str | None:

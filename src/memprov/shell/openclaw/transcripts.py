@@ -192,7 +192,7 @@ def _patched_paths(script: str) -> list[str]:
 def _cold(name: str, blob: Value, directories: Sequence[str]) -> Iterator[Json]:
     if isinstance(blob, bytes):
         return _records(_lines(io.BytesIO(blob), packed=True))
-    paths = (os.path.join(directory, "cold", name) for directory in directories)
+    paths = (os.path.join(directory, "cold", os.path.basename(name)) for directory in directories)
     found = next((path for path in paths if os.path.isfile(path)), None)
     if found is None:
         raise FileNotFoundError(f"its cold archive {name} is missing")

@@ -1,0 +1,80 @@
+"""The memory files that may be indexed, as they are now: their text, their time, and the class that is recorded.
+
+No link is followed, so a path is where the file really is (B16). A file under several names is indexed once.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+from memprov.core.indexing import SourceText, is_own_artifact, memory_text
+from memprov.core.records import OriginClass
+from memprov.core.text import to_text
+from memprov.core.trust import path_class
+from memprov.errors import StaleStateError
+from memprov.shell.index.ledger import FileLook
+from memprov.shell.native import NativeStore
+from memprov.shell.native.reader import Access
+from memprov.shell.native.writes import file_digest, read_file_records
+from memprov.shell.workspace.listing import MovedError, list_places, refusal
+from memprov.shell.workspace.tree import Inode, Tree
+
+__all__ = ["file_look", "read_memory_files", "recorded_classes"]
+
+_ATTEMPTS = 8
+_ELSEWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+
+
+def recorded_classes(store: NativeStore, access: Access) -> dict[str, OriginClass]:
+    """The class that the file ledger has for each path."""
+    rows = access.read(store.layout.shared, read_file_records)
+    return {path: record.origin_class for path, record, *_ in rows}
+
+
+def read_memory_files(store: NativeStore, recorded: dict[str, OriginClass]) -> tuple[SourceText, ...]:
+    """Every indexable memory file. Raises ``RefusedError`` for one that cannot be read."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return tuple(_read(store, recorded))
+        except MovedError:
+            continue
+    raise StaleStateError(f"files below {store.layout.workspace} were moved about while they were being read")
+
+
+def file_look(store: NativeStore, recorded: dict[str, OriginClass]) -> FileLook:
+    """A look at one file, for a fence."""
+
+    def look(path: str) -> tuple[str | None, OriginClass | None]:
+        return file_digest(store.layout.workspace, path, store.calls), path_class(path, recorded.get(path))
+
+    return look
+
+
+def _read(store: NativeStore, recorded: dict[str, OriginClass]) -> Iterator[SourceText]:
+    seen: set[Inode] = set()
+    with Tree(store.layout.workspace, store.calls) as tree:
+        for path in list_places(tree, ()).memory:
+            if is_own_artifact(path):
+                continue
+            *above, name = path.split("/")
+            try:
+                with tree.directory(tuple(above)) as directory:
+                    content = tree.content(directory, name)
+            except OSError as error:
+                if error.errno in _ELSEWHERE:
+                    raise MovedError from None
+                raise refusal(path, error) from error
+            if content is None:
+                raise MovedError
+            if content.inode in seen:
+                continue
+            seen.add(content.inode)
+            source = memory_text(
+                path,
+                to_text(content.data),
+                mtime_ms=max(content.info.st_mtime_ns // 1_000_000, 0),
+                recorded=recorded.get(path),
+            )
+            if source is not None:
+                yield source

@@ -1,0 +1,211 @@
+"""The index in a ledger: reading its state, and carrying out the effects on it.
+
+Everything that is published together is one transaction, and every fence is asked inside of it. Chunks that stay as
+they are are not rewritten. Whatever changes a chunk, a vector or a source raises the revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import apsw
+from attrs import define, field
+
+from memprov.core.fences import Change, Present, Refusal, check_generation, check_source
+from memprov.core.index_effects import DropSource, IndexedChunk, IndexEffect, PublishSource, ReplaceIndex
+from memprov.core.indexing import IndexedSource, IndexState
+from memprov.core.records import OriginClass, SessionRecord
+from memprov.shell.native.agent_effects import delete_chunks, raise_revision
+from memprov.shell.native.catalogue import forgotten_ids, read_sessions
+from memprov.shell.native.ledger_file import from_raw, raw
+from memprov.shell.openclaw.values import integer, text
+
+__all__ = ["FileLook", "Publication", "read_index_state", "revision_of"]
+
+FileLook = Callable[[str], tuple[str | None, OriginClass | None]]
+"""What a memory file is at this moment: the digest of its bytes, or ``None`` when it is not there, and its class."""
+
+Place = tuple[str, str]
+
+
+def revision_of(connection: apsw.Connection) -> int:
+    """The index revision."""
+    return integer(next(iter(connection.execute("SELECT revision FROM index_state")))[0])
+
+
+def read_index_state(connection: apsw.Connection, agent_id: str) -> IndexState:
+    """What a plan of the index is computed from. Chunks of a source that is not noted count as a source, too."""
+    known: dict[Place, IndexedSource] = {
+        (from_raw(path), text(source)): IndexedSource(from_raw(path), text(source), text(digest))
+        for path, source, digest in connection.execute("SELECT CAST(path AS BLOB), source, hash FROM sources")
+    }
+    rows = connection.execute("""
+        SELECT CAST(c.path AS BLOB), c.source, c.model, coalesce(p.origin_class, 'untrusted'), count(*)
+        FROM chunks AS c LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id
+        GROUP BY c.path, c.source, c.model, 4""")
+    for path, source, model, origin_class, count in rows:
+        place = (from_raw(path), text(source))
+        before = known.get(place) or IndexedSource(*place, hash="")
+        known[place] = IndexedSource(
+            *place,
+            hash=before.hash,
+            chunks=before.chunks + integer(count),
+            models=before.models | {text(model)},
+            classes=before.classes | {OriginClass(text(origin_class))},
+        )
+    return IndexState(
+        agent_id,
+        revision_of(connection),
+        forgotten_ids(connection),
+        read_sessions(connection, agent_id),
+        tuple(known[place] for place in sorted(known)),
+    )
+
+
+@define
+class Publication:
+    """One publication, within a transaction that the caller holds."""
+
+    connection: apsw.Connection
+    agent_id: str
+    look: FileLook
+    now_ms: int
+    refusals: list[Refusal] = field(factory=list)
+    published: list[str] = field(factory=list)
+    added: int = 0
+    removed: int = 0
+
+    def carry_out(self, effects: Iterable[IndexEffect]) -> None:
+        """Publish what may be published; what may not is in ``refusals``."""
+        tombstones = forgotten_ids(self.connection)
+        sessions = {session.session_id: session for session in read_sessions(self.connection, self.agent_id)}
+        for effect in effects:
+            match effect:
+                case PublishSource():
+                    if self._is_open(effect, tombstones, sessions):
+                        self._publish(effect)
+                case DropSource():
+                    self._remove(effect.path, effect.source, frozenset())
+                case ReplaceIndex():
+                    self._replace(effect, tombstones, sessions)
+        if self.added or self.removed or self.published:
+            raise_revision(self.connection)
+
+    def _replace(self, effect: ReplaceIndex, tombstones: frozenset[str], sessions: dict[str, SessionRecord]) -> None:
+        now = revision_of(self.connection)
+        change = check_generation(effect.revision, now)
+        if change is not None:
+            detail = f"from {effect.revision} to {now} while the index was being rebuilt"
+            self.refusals.append(Refusal("", "", change, queued=True, detail=detail))
+            return
+        kept = [source for source in effect.sources if self._is_open(source, tombstones, sessions)]
+        places = {(source.fence.path, source.fence.source) for source in kept}
+        wanted = frozenset(chunk.id for source in kept for chunk in source.chunks)
+        rows = self.connection.execute("SELECT chunk_id FROM chunks")
+        self._delete(tuple(name for (name,) in rows if isinstance(name, str) and name not in wanted))
+        for path, source in tuple(self._sources()):
+            if (path, source) not in places:
+                self._forget_source(path, source)
+        for source in kept:
+            self._publish(source)
+
+    def _sources(self) -> Iterator[Place]:
+        for path, source in self.connection.execute("SELECT CAST(path AS BLOB), source FROM sources"):
+            yield from_raw(path), text(source)
+
+    def _is_open(self, effect: PublishSource, tombstones: frozenset[str], sessions: dict[str, SessionRecord]) -> bool:
+        fence = effect.fence
+        rows = self.connection.execute(
+            "SELECT hash FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(fence.path), fence.source)
+        )
+        indexed = next((text(row[0]) for row in rows), None)
+        digest, origin_class = (None, None) if fence.session_id is not None else self.look(fence.path)
+        refusal = check_source(fence, Present(tombstones, sessions, indexed, digest, origin_class))
+        if refusal is not None:
+            self.refusals.append(refusal)
+            if refusal.change in (Change.FORGOTTEN, Change.EXCLUDED, Change.GONE):
+                self._remove(fence.path, fence.source, frozenset())
+        return refusal is None
+
+    def _publish(self, effect: PublishSource) -> None:
+        path, source = effect.fence.path, effect.fence.source
+        self._remove(path, source, frozenset(chunk.id for chunk in effect.chunks), noted=True)
+        there = {
+            text(row[0])
+            for row in self.connection.execute(
+                "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source)
+            )
+        }
+        for chunk in effect.chunks:
+            if chunk.id not in there:
+                self._insert(chunk, path, source)
+                self.added += 1
+            self._describe(chunk)
+        self.connection.execute(
+            "INSERT INTO sources (path, source, hash, mtime_ms, size) VALUES (CAST(? AS TEXT), ?, ?, ?, ?) "
+            "ON CONFLICT (path, source) DO UPDATE SET hash = excluded.hash, mtime_ms = excluded.mtime_ms, "
+            "size = excluded.size",
+            (raw(path), source, effect.fence.hash, effect.mtime_ms, effect.size),
+        )
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO embedding_cache VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (c.provider, c.model, c.provider_key, c.hash, len(c.embedding) // 4, c.embedding, self.now_ms)
+                for c in effect.cache
+            ),
+        )
+        self.published.append(path)
+
+    def _insert(self, chunk: IndexedChunk, path: str, source: str) -> None:
+        self.connection.execute(
+            "INSERT INTO chunks (chunk_id, path, source, start_line, end_line, hash, model, text, updated_at_ms) "
+            "VALUES (?, CAST(? AS TEXT), ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
+            (
+                chunk.id,
+                raw(path),
+                source,
+                chunk.start_line,
+                chunk.end_line,
+                chunk.hash,
+                chunk.model,
+                raw(chunk.text),
+                self.now_ms,
+            ),
+        )
+
+    def _describe(self, chunk: IndexedChunk) -> None:
+        known = chunk.provenance
+        self.connection.execute(
+            "INSERT OR REPLACE INTO chunk_provenance VALUES (?, ?, ?, ?, ?)",
+            (
+                chunk.id,
+                known.origin_class.value,
+                known.session_kind.value,
+                known.observed_at_ms,
+                known.supersedes_key,
+            ),
+        )
+        if chunk.embedding is not None:
+            self.connection.execute(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                (chunk.id, len(chunk.embedding) // 4, chunk.embedding),
+            )
+
+    def _remove(self, path: str, source: str, keep: frozenset[str], *, noted: bool = False) -> None:
+        """Remove the chunks of a source but for these; the note of the source too, unless it is to stay."""
+        rows = self.connection.execute(
+            "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source)
+        )
+        self._delete(tuple(text(name) for (name,) in rows if name not in keep))
+        if not noted:
+            self._forget_source(path, source)
+
+    def _forget_source(self, path: str, source: str) -> None:
+        before = self.connection.total_changes()
+        self.connection.execute("DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source))
+        self.removed += self.connection.total_changes() > before
+
+    def _delete(self, chunk_ids: tuple[str, ...]) -> None:
+        if chunk_ids:
+            delete_chunks(self.connection, chunk_ids)
+            self.removed += len(chunk_ids)

@@ -1,0 +1,145 @@
+"""Does the index hold together? Chunks, full text, vectors, cache and sources compared in both directions (B30).
+
+A healthy index has a full-text row for each chunk, and no other; a vector for each chunk of an embedder, and no other;
+a noted source and a provenance for each chunk; nothing of a session that may not be found; and a cache of nothing but
+vectors of chunks. What is wrong is reported by id, and taken away on request, so that the next ``sync_index`` can put
+right what is missing. A chunk without provenance is not given one: it goes, since nobody can answer for it.
+"""
+
+from __future__ import annotations
+
+import apsw
+from attrs import evolve, fields, frozen
+
+from memprov.core.admission import Purpose, decide_admission
+from memprov.core.indexing import session_path
+from memprov.core.records import OriginClass
+from memprov.shell.index.search import reading
+from memprov.shell.native import NativeStore
+from memprov.shell.native.agent_effects import delete_chunks, raise_revision
+from memprov.shell.native.catalogue import forgotten_ids, read_sessions
+from memprov.shell.native.ledger_file import batches, from_raw, raw, transaction
+from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.openclaw.values import integer, text
+from memprov.shell.vectors.mirror import reflect
+
+__all__ = ["ReconcileReport", "reconcile"]
+
+Place = tuple[str, str]
+
+
+@frozen
+class ReconcileReport:
+    """What does not belong together. All empty: the index is sound. Ids are sorted.
+
+    ``full_text_orphans`` are row numbers; the others are chunk ids, chunk hashes (cache), or path and kind of source.
+    ``origin_missing`` are chunks that nobody answers for: without provenance, or of a session that is not there or may
+    not be found. ``repaired`` says that all this was taken away; what was missing comes back with the next sync.
+    """
+
+    vector_orphans: tuple[str, ...] = ()
+    vector_missing: tuple[str, ...] = ()
+    full_text_orphans: tuple[int, ...] = ()
+    full_text_missing: tuple[str, ...] = ()
+    cache_orphans: tuple[str, ...] = ()
+    source_orphans: tuple[Place, ...] = ()
+    source_missing: tuple[Place, ...] = ()
+    origin_missing: tuple[str, ...] = ()
+    repaired: bool = False
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found."""
+        return not any(getattr(self, field.name) for field in fields(ReconcileReport) if field.name != "repaired")
+
+
+def reconcile(store: NativeStore, *, repair: bool = False) -> ReconcileReport:
+    """Compare the parts of the index; with ``repair``, under the lock, take away what does not belong."""
+    if not repair:
+        with reading(store) as ledger:
+            return _compare(ledger, store.layout.agent_id)
+    with store.exclusive() as writer, explained(store.layout.ledger.database, "writing"):
+        with transaction(writer.ledger):
+            report = _compare(writer.ledger, store.layout.agent_id)
+            if not report.sound:
+                _repair(writer.ledger, report)
+                raise_revision(writer.ledger)
+        reflect(store.layout.ledger.path, writer.ledger)
+    return evolve(report, repaired=not report.sound)
+
+
+def _compare(ledger: apsw.Connection, agent_id: str) -> ReconcileReport:
+    def names(statement: str) -> tuple[str, ...]:
+        return tuple(sorted(text(row[0]) for row in ledger.execute(statement)))
+
+    chunked = _places(ledger, "SELECT DISTINCT CAST(path AS BLOB), source FROM chunks")
+    noted = _places(ledger, "SELECT CAST(path AS BLOB), source FROM sources")
+    return ReconcileReport(
+        vector_orphans=names("SELECT chunk_id FROM vectors WHERE chunk_id NOT IN (SELECT chunk_id FROM chunks)"),
+        vector_missing=names(
+            "SELECT chunk_id FROM chunks WHERE model <> 'fts-only' "
+            "AND chunk_id NOT IN (SELECT chunk_id FROM vectors WHERE length(embedding) = 4 * dimensions)"
+        ),
+        full_text_orphans=tuple(
+            integer(row[0])
+            for row in ledger.execute(
+                "SELECT id FROM chunks_text_docsize WHERE id NOT IN (SELECT chunk_rowid FROM chunks) ORDER BY id"
+            )
+        ),
+        full_text_missing=names(
+            "SELECT chunk_id FROM chunks WHERE chunk_rowid NOT IN (SELECT id FROM chunks_text_docsize)"
+        ),
+        cache_orphans=names("SELECT DISTINCT hash FROM embedding_cache WHERE hash NOT IN (SELECT hash FROM chunks)"),
+        source_orphans=tuple(sorted(noted - chunked)),
+        source_missing=tuple(sorted(chunked - noted)),
+        origin_missing=_unanswered(ledger, agent_id),
+    )
+
+
+def _places(ledger: apsw.Connection, statement: str, *bindings: str) -> frozenset[Place]:
+    return frozenset((from_raw(path), text(source)) for path, source in ledger.execute(statement, bindings))
+
+
+def _unanswered(ledger: apsw.Connection, agent_id: str) -> tuple[str, ...]:
+    forgotten = forgotten_ids(ledger)
+    known = {
+        session_path(agent_id, session.session_id)
+        for session in read_sessions(ledger, agent_id)
+        if decide_admission(session, None, forgotten, Purpose.INDEXING).admitted
+    }
+    rows = ledger.execute(
+        "SELECT c.chunk_id, CAST(c.path AS BLOB), c.source, p.origin_class FROM chunks AS c "
+        "LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id WHERE c.source = 'sessions' OR p.chunk_id IS NULL"
+    )
+    return tuple(
+        sorted(
+            text(name)
+            for name, path, source, origin_class in rows
+            if origin_class is None
+            or (source == "sessions" and (origin_class == OriginClass.SYSTEM or from_raw(path) not in known))
+        )
+    )
+
+
+def _repair(ledger: apsw.Connection, report: ReconcileReport) -> None:
+    """Take away what does not belong. A chunk that lacks something goes with its source, so that a sync sees to it."""
+    if report.full_text_orphans or report.full_text_missing:
+        # An orphan's words are known to nobody: only emptying the full text is sure to remove them.
+        ledger.execute("INSERT INTO chunks_text (chunks_text) VALUES ('delete-all')")
+        ledger.execute("INSERT INTO chunks_text (rowid, text) SELECT chunk_rowid, text FROM chunks")
+    for batch in batches(report.vector_orphans):
+        ledger.execute("DELETE FROM vectors WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,))
+    affected = {*report.source_orphans, *report.source_missing}
+    for batch in batches((*report.origin_missing, *report.vector_missing)):
+        affected |= _places(
+            ledger,
+            "SELECT DISTINCT CAST(path AS BLOB), source FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))",
+            batch,
+        )
+    for path, source in sorted(affected):
+        rows = ledger.execute(
+            "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source)
+        )
+        delete_chunks(ledger, tuple(text(row[0]) for row in rows))
+        ledger.execute("DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source))
+    ledger.execute("DELETE FROM embedding_cache WHERE hash NOT IN (SELECT hash FROM chunks)")

@@ -1,0 +1,264 @@
+"""Searching memory: full text and vectors, ranked together, with where each hit comes from.
+
+What may not be seen is out *before* anything is ranked (B67): chunks of sessions that are forgotten, deleted or
+internal, also those that a purge that was interrupted has not reached yet; and for automatic use whatever is not the
+owner's or the agent's own (B29). A hit of a file that has changed since is passed over, whoever changed it: nothing
+stale is shown. Both rankings are of one moment, read in one transaction.
+
+The two are joined by reciprocal rank: a chunk scores ``1 / (60 + rank)`` in each ranking that it is in, which needs no
+common scale of BM25 and distance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Literal
+
+import apsw
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from memprov.core.records import OriginClass, SessionKind
+from memprov.core.text import json_text
+from memprov.core.trust import Provenance, frame_recall
+from memprov.errors import InputError, RefusedError, SchemaError
+from memprov.shell.index.embedding import Embedder, embed
+from memprov.shell.index.ledger import revision_of
+from memprov.shell.native import NativeStore
+from memprov.shell.native.ledger_file import from_raw
+from memprov.shell.native.reader import QuietReading
+from memprov.shell.native.writes import file_digest
+from memprov.shell.openclaw.values import integer, text
+from memprov.shell.vectors import ExactVectors, SqliteVecVectors, VectorIndex, VectorMemory
+from memprov.shell.vectors.mirror import trusted_mirror
+from memprov.shell.vectors.port import checked_limit
+
+__all__ = ["Engine", "Hit", "reading", "search"]
+
+Engine = Literal["auto", "exact", "sqlite-vec"]
+
+_RANK_CONSTANT = 60
+_TERM = re.compile(r"\w+")
+_MOST_TERMS = 64
+#: How many rows of each ranking are looked at for a page of hits.
+_DEPTH = 4
+
+
+@frozen
+class Hit:
+    """A chunk that was found. ``text`` is as it stands in memory: show ``framed`` to a model, never ``text``.
+
+    ``score`` is the sum of reciprocal ranks; ``text_rank`` and ``vector_rank`` count from 1 and are ``None`` where the
+    chunk is not in that ranking.
+    """
+
+    chunk_id: str
+    path: str
+    source: str
+    start_line: int
+    end_line: int
+    provenance: Provenance
+    score: float
+    text_rank: int | None
+    vector_rank: int | None
+    text: str = field(repr=False)
+
+    @property
+    def framed(self) -> str:
+        """The text inside a frame that says where it is from and that it cannot leave."""
+        return frame_recall(self.text, self.provenance, source=f"{self.path}#L{self.start_line}-L{self.end_line}")
+
+
+def search(
+    store: NativeStore,
+    query: str,
+    *,
+    embedder: Embedder | None = None,
+    limit: int = 10,
+    automatic: bool = False,
+    engine: Engine = "auto",
+    memory: VectorMemory | None = None,
+) -> tuple[Hit, ...]:
+    """The best hits for a query, best first. Any text is a query: nothing in it is syntax.
+
+    With the embedder of the index, hits by meaning are joined in. ``automatic`` is for text that goes into a prompt
+    unasked: only what the owner or the agent answers for is found. ``engine`` says what compares vectors: LanceDB where
+    the store uses it and NumPy otherwise (``auto``), NumPy, or sqlite-vec. ``memory`` keeps vectors between calls.
+    """
+    checked_limit(limit)
+    if not isinstance(query, str):
+        raise InputError(f"a query is text, not {query!r:.40}")
+    vector = _query_vector(query, embedder)
+    with reading(store) as ledger:
+        skip = _skipped(ledger, store.layout.agent_id, automatic=automatic)
+        depth = limit * _DEPTH
+        while True:
+            ranks = [
+                _by_text(ledger, query, skip, depth),
+                ()
+                if vector is None or embedder is None
+                else _by_vector(store, ledger, vector, skip, depth, embedder.identity.name, engine, memory),
+            ]
+            hits = tuple(_fresh(store, _hits(ledger, *ranks), limit))
+            if len(hits) == limit or all(len(ranking) < depth for ranking in ranks):
+                return hits
+            depth *= 4  # the hits of changed files took up the places
+
+
+@contextmanager
+def reading(store: NativeStore) -> Iterator[apsw.Connection]:
+    """The ledger at one moment; beside a busy writer, too. Where nothing may be written, it is read without a trace."""
+    with ExitStack() as stack:
+        try:
+            connection = stack.enter_context(store.layout.ledger.writing())
+        except SchemaError:
+            raise
+        except RefusedError:
+            connection = apsw.Connection(":memory:")
+            stack.callback(connection.close)
+            QuietReading(store.sleep).read(store.layout.ledger, lambda ledger: _copied(connection, ledger))
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
+
+
+def _copied(copy: apsw.Connection, ledger: apsw.Connection) -> None:
+    with copy.backup("main", ledger, "main") as backup:
+        backup.step()
+
+
+def _query_vector(query: str, embedder: Embedder | None) -> NDArray[np.float32] | None:
+    if embedder is None or not query.strip():
+        return None
+    vector = embed(embedder, [query])[0]
+    return vector if vector.any() else None
+
+
+def _skipped(ledger: apsw.Connection, agent_id: str, *, automatic: bool) -> frozenset[str]:
+    """The chunks that may not be found."""
+    prefix = f"sessions/{agent_id}/"
+    rows = ledger.execute(
+        """
+        WITH shown AS (
+            SELECT path FROM (
+                SELECT path, substr(path, :after) AS name FROM chunks WHERE source = 'sessions' GROUP BY path
+            ) WHERE substr(path, 1, :after - 1) = :prefix AND EXISTS (
+                SELECT 1 FROM sessions AS s
+                WHERE s.session_id = CASE WHEN name LIKE '%.jsonl' THEN substr(name, 1, length(name) - 6) ELSE name END
+                  AND s.kind NOT IN ('cron', 'heartbeat')
+                  AND NOT EXISTS (SELECT 1 FROM tombstones AS t WHERE t.session_id = s.session_id)
+            )
+        )
+        SELECT c.chunk_id FROM chunks AS c LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id
+        WHERE c.text = ''
+           OR (:automatic AND coalesce(p.origin_class, 'untrusted') NOT IN ('owner', 'agent'))
+           OR (c.source = 'sessions' AND (c.path NOT IN shown OR p.origin_class = 'system'
+                                          OR p.session_kind IN ('cron', 'heartbeat')))
+        """,
+        {"prefix": prefix, "after": len(prefix) + 1, "automatic": automatic},
+    )
+    return frozenset(text(row[0]) for row in rows)
+
+
+def _by_text(ledger: apsw.Connection, query: str, skip: frozenset[str], depth: int) -> tuple[str, ...]:
+    terms = list(dict.fromkeys(_TERM.findall(query)))[:_MOST_TERMS]
+    if not terms:
+        return ()
+    rows = ledger.execute(
+        """
+        SELECT c.chunk_id FROM chunks_text AS f JOIN chunks AS c ON c.chunk_rowid = f.rowid
+        WHERE f.chunks_text MATCH :match AND (:all OR c.chunk_id NOT IN (SELECT value FROM json_each(:skip)))
+        ORDER BY bm25(chunks_text), c.chunk_id LIMIT :depth
+        """,
+        {
+            "match": " OR ".join(f'"{term}"' for term in terms),
+            "all": not skip,
+            "skip": json_text(sorted(skip)),
+            "depth": depth,
+        },
+    )
+    return tuple(text(row[0]) for row in rows)
+
+
+def _by_vector(
+    store: NativeStore,
+    ledger: apsw.Connection,
+    vector: NDArray[np.float32],
+    skip: frozenset[str],
+    depth: int,
+    model: str,
+    engine: Engine,
+    memory: VectorMemory | None,
+) -> tuple[str, ...]:
+    others = ledger.execute(
+        "SELECT v.chunk_id FROM vectors AS v JOIN chunks AS c ON c.chunk_id = v.chunk_id WHERE c.model <> ?", (model,)
+    )
+    hidden = skip.union(text(row[0]) for row in others)
+    index: VectorIndex | None = None
+    path, dimensions = store.layout.ledger.path, len(vector)
+    if engine == "sqlite-vec":
+        index = SqliteVecVectors(ledger, dimensions)
+    elif engine == "auto":
+        index = trusted_mirror(path, revision_of(ledger), dimensions)
+    if index is None:
+        index = ExactVectors(ledger, dimensions, memory, (path, revision_of(ledger)))
+    return tuple(near.id for near in index.nearest(vector, depth, skip=hidden))
+
+
+def _hits(
+    ledger: apsw.Connection, by_text: tuple[str, ...], by_vector: tuple[str, ...]
+) -> Iterator[tuple[Hit, str | None]]:
+    """The hits, best first, each with the digest of the file that it was made from."""
+    ranks = [{name: rank for rank, name in enumerate(ranking, 1)} for ranking in (by_text, by_vector)]
+    scores = {
+        name: sum(1 / (_RANK_CONSTANT + ranking[name]) for ranking in ranks if name in ranking)
+        for name in dict.fromkeys((*by_text, *by_vector))
+    }
+    for name in sorted(scores, key=lambda found: (-scores[found], found)):
+        rows = ledger.execute(
+            "SELECT CAST(c.path AS BLOB), c.source, c.start_line, c.end_line, CAST(c.text AS BLOB), "
+            "coalesce(p.origin_class, 'untrusted'), coalesce(p.session_kind, 'unknown'), p.observed_at_ms, "
+            "p.supersedes_key, s.hash FROM chunks AS c LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id "
+            "LEFT JOIN sources AS s ON s.path = c.path AND s.source = c.source WHERE c.chunk_id = ?",
+            (name,),
+        )
+        for path, source, start, end, body, origin_class, kind, observed, superseded, hashed in rows:
+            known = Provenance(
+                OriginClass(text(origin_class)),
+                SessionKind(text(kind)),
+                integer(observed),
+                None if superseded is None else text(superseded),
+            )
+            hit = Hit(
+                name,
+                from_raw(path),
+                text(source),
+                integer(start),
+                integer(end),
+                known,
+                scores[name],
+                ranks[0].get(name),
+                ranks[1].get(name),
+                from_raw(body),
+            )
+            yield hit, None if hashed is None else text(hashed)
+
+
+def _fresh(store: NativeStore, found: Iterator[tuple[Hit, str | None]], limit: int) -> Iterator[Hit]:
+    """The first hits but for those of files that are not what they were made from."""
+    current: dict[str, str | None] = {}
+    for hit, hashed in found:
+        if limit == 0:
+            return
+        if hit.source == "memory":
+            if hit.path not in current:
+                current[hit.path] = file_digest(store.layout.workspace, hit.path, store.calls)
+            if current[hit.path] != hashed:
+                continue
+        limit -= 1
+        yield hit

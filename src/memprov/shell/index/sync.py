@@ -1,0 +1,260 @@
+"""Keeping the index in step with memory, in two steps.
+
+*Preparing* reads files and transcripts and asks the embedder, for as long as that takes and without a lock. A rebuild's
+private generation is a value in memory: one that is abandoned leaves no copy of anything behind (B37). *Publishing*
+takes the lock and one transaction, asks the fence of every source, and tells which results it refused and why. What it
+queued, ``sync_index`` prepares again, a few times.
+
+The transcripts of forgotten and internal sessions are never asked for, whatever is forced (I10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from memprov.core.admission import Admission
+from memprov.core.chunking import FULL_TEXT_ONLY, ChunkBudget
+from memprov.core.fences import Change, Refusal
+from memprov.core.indexing import (
+    Dropped,
+    IndexPlan,
+    SourceText,
+    embedded,
+    indexable_sessions,
+    missing_texts,
+    plan_index,
+    plan_rebuild,
+    session_text,
+)
+from memprov.core.records import StoreIdentity, string_set
+from memprov.errors import InputError
+from memprov.shell.index.embedding import Embedder, embed, read_cache
+from memprov.shell.index.files import file_look, read_memory_files, recorded_classes
+from memprov.shell.index.ledger import Publication, read_index_state
+from memprov.shell.native import NativeStore, NativeWriter
+from memprov.shell.native.ledger_file import transaction
+from memprov.shell.native.reader import QuietReading
+from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.sweeps import TranscriptReader
+from memprov.shell.vectors.lance import LanceVectors
+from memprov.shell.vectors.mirror import distrust, mirror_directory, reflect
+
+__all__ = [
+    "IndexReport",
+    "PreparedIndex",
+    "prepare_index",
+    "publish_index",
+    "rebuild_index",
+    "sync_index",
+    "use_lancedb",
+]
+
+_ATTEMPTS = 3
+
+
+@frozen
+class PreparedIndex:
+    """What is ready to be published, and of which store. It may be kept for any time; the fences decide in the end."""
+
+    store: StoreIdentity
+    plan: IndexPlan = field(repr=False)
+    asked_texts: int = 0
+    cached_texts: int = 0
+
+
+@frozen
+class IndexReport:
+    """What became of a publication, in numbers and names; no memory text.
+
+    ``dropped`` are sources that were taken out, ``excluded`` sessions whose transcripts were not read, and ``refused``
+    results that were not published. ``asked_texts`` were sent to the embedder, ``cached_texts`` known already.
+    """
+
+    published: tuple[str, ...] = ()
+    unchanged: int = 0
+    added_chunks: int = 0
+    removed_chunks: int = 0
+    dropped: tuple[Dropped, ...] = ()
+    excluded: tuple[Admission, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    asked_texts: int = 0
+    cached_texts: int = 0
+
+    @property
+    def queued(self) -> tuple[Refusal, ...]:
+        """What has to be prepared again."""
+        return tuple(refusal for refusal in self.refused if refusal.queued)
+
+
+def prepare_index(
+    store: NativeStore,
+    embedder: Embedder | None = None,
+    reader: TranscriptReader | None = None,
+    *,
+    sessions: Iterable[str] | None = None,
+    rebuild: bool = False,
+    budget: ChunkBudget | None = None,
+) -> PreparedIndex:
+    """Read what is new, cut it into chunks and have them embedded. Changes nothing and holds no lock.
+
+    Without an embedder there is full text only. Without a reader, sessions that are indexed stay as they are, but for
+    those that may not be; with one, all indexable sessions are read, or those among ``sessions``. ``rebuild`` prepares
+    a whole new generation, from what can be read now and nothing else: without a reader, one without sessions.
+    """
+    chosen = None if sessions is None else string_set(sessions)
+    if rebuild and chosen is not None:
+        raise InputError("a rebuild is of all sessions; without rebuild=True, some may be named")
+    access = QuietReading(store.sleep)
+    state = access.read(store.layout.ledger, lambda ledger: read_index_state(ledger, store.layout.agent_id))
+    files = read_memory_files(store, recorded_classes(store, access))
+    admitted, _ = indexable_sessions(state)
+    read = [s for s in admitted if reader is not None and (chosen is None or s.session_id in chosen)]
+    model = embedder.identity.name if embedder is not None else FULL_TEXT_ONLY
+
+    def sources() -> Iterator[SourceText]:
+        yield from files
+        for session in read:
+            messages = reader(session) if reader is not None else None
+            source = None if messages is None else session_text(session, messages)
+            if source is not None:
+                yield source
+
+    if rebuild:
+        plan = plan_rebuild(state, sources(), model=model, budget=budget)
+    else:
+        ids = [session.session_id for session in read]
+        plan = plan_index(state, sources(), model=model, budget=budget, read_sessions=ids)
+    prepared = PreparedIndex(store.identity, plan)
+    return prepared if embedder is None else _embedded(store, prepared, embedder)
+
+
+def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
+    """Publish what was prepared, as far as it is still true: under the lock, in one transaction (FACTS 9.3).
+
+    A result whose session was forgotten in the meantime is refused for good; one whose source changed is refused and
+    queued, which means that the next ``sync_index`` prepares it again. Raises ``InputError`` for another store's.
+    """
+    if prepared.store != store.identity:
+        raise InputError("what is to be published was prepared for another store")
+    with store.exclusive() as writer:
+        publication = _publish(store, writer, prepared)
+    plan = prepared.plan
+    rebuilt = not any(refusal.change is Change.REVISION for refusal in publication.refusals)
+    return IndexReport(
+        tuple(publication.published),
+        plan.unchanged,
+        publication.added,
+        publication.removed,
+        plan.dropped if rebuilt else (),
+        plan.excluded,
+        tuple(publication.refusals),
+        prepared.asked_texts,
+        prepared.cached_texts,
+    )
+
+
+def sync_index(
+    store: NativeStore,
+    embedder: Embedder | None = None,
+    reader: TranscriptReader | None = None,
+    *,
+    sessions: Iterable[str] | None = None,
+    budget: ChunkBudget | None = None,
+) -> IndexReport:
+    """Bring the index up to date: prepare and publish, again where something changed in between.
+
+    See ``prepare_index`` for the arguments. The report's ``queued`` is not empty when memory kept changing.
+    """
+    chosen = None if sessions is None else tuple(string_set(sessions))
+    return _repeated(store, embedder, reader, chosen, budget, rebuild=False)
+
+
+def rebuild_index(
+    store: NativeStore,
+    embedder: Embedder | None = None,
+    reader: TranscriptReader | None = None,
+    *,
+    budget: ChunkBudget | None = None,
+) -> IndexReport:
+    """Make the index anew, from what can be read now and nothing else, and put it in place of the old one at once.
+
+    Until then searches find the old one. What is forgotten or internal stays out of this one too (B53).
+    """
+    return _repeated(store, embedder, reader, None, budget, rebuild=True)
+
+
+def use_lancedb(store: NativeStore) -> None:
+    """Keep a copy of the vectors in LanceDB from now on, and search there. Raises ``SchemaError`` without LanceDB."""
+    with store.exclusive() as writer:
+        path = store.layout.ledger.path
+        rows = list(writer.ledger.execute("SELECT dimensions FROM vectors LIMIT 1"))
+        LanceVectors(mirror_directory(path), int(str(rows[0][0])) if rows else 1)
+        reflect(path, writer.ledger)
+
+
+def _repeated(
+    store: NativeStore,
+    embedder: Embedder | None,
+    reader: TranscriptReader | None,
+    sessions: tuple[str, ...] | None,
+    budget: ChunkBudget | None,
+    *,
+    rebuild: bool,
+) -> IndexReport:
+    report = IndexReport()
+    for attempt in range(_ATTEMPTS):
+        # A rebuild that was published leaves only single sources to be done again, which a sync does.
+        anew = rebuild and (not attempt or any(refusal.change is Change.REVISION for refusal in report.queued))
+        prepared = prepare_index(store, embedder, reader, sessions=sessions, rebuild=anew, budget=budget)
+        report = _joined(report, publish_index(store, prepared))
+        if not report.queued:
+            break
+    return report
+
+
+def _joined(before: IndexReport, after: IndexReport) -> IndexReport:
+    """Two attempts as one report: what was queued by the first is told only if it is refused again."""
+    lasting = tuple(refusal for refusal in before.refused if not refusal.queued)
+    return evolve(
+        after,
+        published=(*before.published, *after.published),
+        added_chunks=before.added_chunks + after.added_chunks,
+        removed_chunks=before.removed_chunks + after.removed_chunks,
+        dropped=(*before.dropped, *after.dropped),
+        refused=(*lasting, *after.refused),
+        asked_texts=before.asked_texts + after.asked_texts,
+        cached_texts=before.cached_texts + after.cached_texts,
+    )
+
+
+def _embedded(store: NativeStore, prepared: PreparedIndex, embedder: Embedder) -> PreparedIndex:
+    wanted = missing_texts(prepared.plan)
+    access = QuietReading(store.sleep)
+    known = access.read(store.layout.ledger, lambda ledger: read_cache(ledger, embedder.identity, list(wanted)))
+    widths = {len(blob) // 4 for blob in known.values()}
+    fresh = [name for name in wanted if name not in known] if len(widths) < 2 else list(wanted)
+    matrix = embed(embedder, [wanted[name] for name in fresh])
+    if len(fresh) and widths not in (set(), {matrix.shape[1]}):  # the cache is of a model that was exchanged silently
+        known, fresh = {}, list(wanted)
+        matrix = embed(embedder, list(wanted.values()))
+    rows = np.ascontiguousarray(matrix, dtype="<f4")
+    vectors = {**known, **{name: row.tobytes() for name, row in zip(fresh, rows, strict=True)}}
+    plan = embedded(prepared.plan, embedder.identity, vectors, frozenset(fresh))
+    return evolve(prepared, plan=plan, asked_texts=len(fresh), cached_texts=len(wanted) - len(fresh))
+
+
+def _publish(store: NativeStore, writer: NativeWriter, prepared: PreparedIndex) -> Publication:
+    path = store.layout.ledger.path
+    look = file_look(store, recorded_classes(store, writer))
+    publication = Publication(writer.ledger, store.layout.agent_id, look, int(store.clock() * 1000))
+    if not prepared.plan.effects:
+        return publication
+    distrust(path)
+    with explained(store.layout.ledger.database, "writing"):
+        with transaction(writer.ledger):
+            publication.carry_out(prepared.plan.effects)
+        reflect(path, writer.ledger)
+    return publication
