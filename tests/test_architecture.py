@@ -42,6 +42,8 @@ ONLY_BELOW = {
     "click": ("memprov.cli",),
     "filelock": ("memprov.shell",),
     "hypothesis": ("memprov.testing",),
+    "lancedb": ("memprov.shell",),
+    "pyarrow": ("memprov.shell",),
     "pytest": (),
     "rich": ("memprov.cli",),
     "sqlite3": (),

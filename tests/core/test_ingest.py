@@ -162,9 +162,9 @@ def test_an_unchanged_transcript_is_not_opened_again() -> None:
     assert made.opened == ["s1", "s1"]
 
 
-@pytest.mark.parametrize("known", [{"modified_ms": 5}, {"size": 5}, {}])
-def test_a_transcript_of_unknown_state_is_read_to_see(known: dict[str, int]) -> None:
-    source = session_source(SessionRecord("main", "s1"), **known)
+@pytest.mark.parametrize(("modified_ms", "size"), [(5, 0), (0, 5), (0, 0)])
+def test_a_transcript_of_unknown_state_is_read_to_see(modified_ms: int, size: int) -> None:
+    source = session_source(SessionRecord("main", "s1"), modified_ms=modified_ms, size=size)
     state = IngestState("main")
     for _ in range(2):
         admitted = admit_sources([source], None, state)

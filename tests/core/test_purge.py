@@ -145,6 +145,17 @@ def test_I11_nothing_of_a_sibling_agent_goes_but_what_is_selected(snapshot: Memo
     assert set(snapshot.signals) - set(after.signals) <= set(plan.report.entry_keys)
 
 
+def test_I11_rows_of_another_agent_in_one_table_stay() -> None:
+    rows = OriginTable.from_rows([Origin(K, "main", "s1"), Origin(K, "helper", "s1"), Origin(N, "helper", "s1")])
+    text = f"{promotion_marker(K)}\n- mine\n{promotion_marker(N)}\n- of the helper\n"
+    snapshot = world(origins=rows, files=(MemoryFile("MEMORY.md", text),))
+    plan = plan_purge(snapshot, selection("s1"))
+    assert plan.report.entry_keys == (K,)
+    assert plan.report.sibling_entry_keys == (N,)
+    after = apply_to_snapshot(snapshot, plan)
+    assert {(row.entry_key, row.agent_id) for row in after.origins.rows()} == {(K, "helper"), (N, "helper")}
+
+
 @given(snapshots(), selections)
 def test_I14_equal_snapshots_give_byte_equal_plans_on_any_executor(snapshot: MemorySnapshot, chosen: Selection) -> None:
     plan = plan_purge(snapshot, chosen)

@@ -107,6 +107,11 @@ def test_a_line_keeps_its_event_number_time_and_class() -> None:
     assert (line.timestamp_ms, line.provenance.observed_at_ms) == (0, 5_000)
 
 
+def test_messages_without_a_number_are_counted() -> None:
+    lines = read_transcript([user("one"), Message("tool"), reply("two"), Message("user", "three", number=9)]).lines
+    assert [line.number for line in lines] == [1, 3, 9]
+
+
 def test_secrets_are_redacted_before_a_line_is_cut() -> None:
     secret = "sk-ant-" + "a1B2" * 200
     (line,) = read_transcript([user(f"the key {secret} is mine")]).lines
@@ -120,7 +125,7 @@ def test_long_messages_are_wrapped_at_spaces_with_the_label_on_each_piece() -> N
     lines = read_transcript([user("word " * 400)]).lines
     assert [line.text[:11] for line in lines] == ["User: word "] * 3
     assert max(len(line.text) for line in lines) <= 806
-    assert {line.number for line in lines} == {0}
+    assert {line.number for line in lines} == {1}
 
 
 def test_a_word_that_is_too_long_is_cut_but_no_character_is() -> None:

@@ -5,8 +5,8 @@ only a line that is longer than the budget by itself is cut, and then its pieces
 LF ends a line; the CR of a CRLF stays in the text, which therefore is a part of the file, byte for byte.
 
 MEMORY.md is cut at its entries, without overlap. There memprov goes its own way: OpenClaw cuts before the list row, so
-that an entry's promotion marker ends the chunk of the entry above. Here markers and entry share a chunk, so that a chunk
-alone still tells whose it is when the file behind it has been cut already (FACTS 6.3).
+that an entry's promotion marker ends the chunk of the entry above. Here markers and entry share a chunk: a chunk alone
+still tells whose it is when the file behind it has been cut already (FACTS 6.3).
 """
 
 from __future__ import annotations

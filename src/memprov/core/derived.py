@@ -28,7 +28,7 @@ from memprov.core.scrub import ScrubRules
 from memprov.core.snapshot import MemorySnapshot
 from memprov.core.text import digest
 
-__all__ = ["DerivedRows", "derived_rows"]
+__all__ = ["DerivedRows", "derived_rows", "event_words"]
 
 _Place = tuple[str, int, int]
 
@@ -128,13 +128,18 @@ def _trim_event(row: HostEvent, rules: ScrubRules, keys: frozenset[str], places:
     lists = (event.get(name) for name in ("candidates", "results"))
     listed = next((value for value in lists if isinstance(value, list)), [])
     items = tuple(i for i, item in enumerate(listed) if _names(item, rules, keys, places))
-    words = [value for value in event.values() if isinstance(value, str)]
+    words = event_words(row)
     whole = any(rules.sessions.refers(text) or rules.quotations.quoted_lines(text.replace("\n", " ")) for text in words)
     if items and len(items) == len(listed):
         whole = True
     if not items and not whole:
         return None
     return BatchTrim(key=row.key, before=digest(row.payload), items=() if whole else items, whole=whole)
+
+
+def event_words(row: HostEvent) -> list[str]:
+    """What an event says in words of its own, beside its list of items."""
+    return [value for value in (_event(row) or {}).values() if isinstance(value, str)]
 
 
 def _event(row: HostEvent) -> dict[str, object] | None:

@@ -269,7 +269,7 @@ def apply_effect(snapshot: MemorySnapshot, effect: Effect) -> MemorySnapshot:
                 stale_copies=tuple(c for c in snapshot.stale_copies if c.path != effect.path),
             )
         case DropOrigins():
-            return evolve(snapshot, origins=snapshot.origins.without(effect.entry_keys))
+            return evolve(snapshot, origins=snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id))
 
 
 def _without(values: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def check_source(fence: Fence, now: Present) -> Refusal | None:
 
 
 def check_generation(begun_at: int, revision: int) -> Change | None:
-    """Whether a whole generation may be published: every purge raises the revision, so none from before one may (G17)."""
+    """Whether a whole generation may be published: a purge raises the revision, so none from before (G17)."""
     return None if begun_at == revision else Change.REVISION
 
 

@@ -4,7 +4,7 @@ Each is prepared outside the lock, sometimes long before, since embedding takes 
 ``fences`` says of each, inside the transaction that publishes it, whether it may still become visible.
 
 Effects carry text and vectors, and no time. Every effect is idempotent. ``apply_index`` is the model that the store is
-tested against (I15); it knows chunks by id, and counts the cache.
+tested against (I15). It knows chunks by id; of the cache it counts what comes in, and cannot tell what leaves it.
 """
 
 from __future__ import annotations

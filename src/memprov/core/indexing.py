@@ -286,10 +286,10 @@ def _publication(
     source: SourceText, known: IndexedSource | None, model: str, budget: ChunkBudget | None
 ) -> PublishSource:
     chunks: dict[str, IndexedChunk] = {}
-    for piece, provenance in source.pieces(budget):
+    for piece, known_of in source.pieces(budget):
         identifier = chunk_id(source.source, source.path, piece, model)
-        if twin := chunks.get(identifier):  # pieces of one long line may be equal
-            provenance = chunk_provenance((twin.provenance, provenance))
+        twin = chunks.get(identifier)  # pieces of one long line may be equal
+        provenance = chunk_provenance((twin.provenance, known_of)) if twin else known_of
         chunks[identifier] = IndexedChunk(
             identifier, piece.start_line, piece.end_line, piece.hash, model, piece.text, provenance
         )

@@ -12,10 +12,10 @@ from functools import partial
 from itertools import chain
 from typing import Protocol, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from memprov.core.corpus import CorpusScan, scan_corpus
-from memprov.core.derived import DerivedRows, derived_rows
+from memprov.core.derived import DerivedRows, derived_rows, event_words
 from memprov.core.effects import (
     CutFile,
     CutPreimages,
@@ -30,6 +30,7 @@ from memprov.core.effects import (
 from memprov.core.index_rows import IndexRows, index_rows
 from memprov.core.lineage import Lineage
 from memprov.core.plan import Level, PurgePlan, sealed
+from memprov.core.quotation import QuotationMatcher, Snippet
 from memprov.core.records import MemoryFile
 from memprov.core.references import SessionMatcher
 from memprov.core.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
@@ -87,18 +88,24 @@ def plan_purge(
     agent = snapshot.store.agent_id
     if selection.agent_id != agent:
         raise InputError(f"the selection is of agent {selection.agent_id!r}, the store of {agent!r}")
+    snapshot = _own(snapshot)
     matcher = SessionMatcher(agent, selection.session_ids)
     scanned = mapper(partial(scan_corpus, matcher=matcher), snapshot.corpus)
     scans = tuple(scan for scan in scanned if scan is not None)
     lineage = snapshot.origins.select(selection.session_ids, also=tuple(entry_keys))
-    rules = ScrubRules(
-        agent,
-        selection.session_ids,
-        lineage.entry_keys,
-        dict.fromkeys(chain.from_iterable(scan.snippets for scan in scans)),
-    )
+    rules = ScrubRules(agent, selection.session_ids, lineage.entry_keys, _quotable(scans, snapshot))
     scrubs = tuple(mapper(partial(_scrub_file, rules=rules), snapshot.files))
     return assemble_plan(snapshot, selection, lineage, rules, scans, scrubs, level)
+
+
+def _own(snapshot: MemorySnapshot) -> MemorySnapshot:
+    """The snapshot with this agent's origins; rows of other agents only say which entries are theirs (I11, D17)."""
+    agent = snapshot.store.agent_id
+    mine = snapshot.origins.of_agent(agent)
+    if mine is snapshot.origins:
+        return snapshot
+    theirs = frozenset(row.entry_key for row in snapshot.origins.rows() if row.agent_id != agent)
+    return evolve(snapshot, origins=mine, sibling_keys=snapshot.sibling_keys | theirs)
 
 
 def _level(level: Level | str) -> Level:
@@ -106,6 +113,27 @@ def _level(level: Level | str) -> Level:
         return Level(level)
     except ValueError:
         raise InputError(f"level {level!r} is not one of: {', '.join(Level)}") from None
+
+
+def _quotable(scans: tuple[CorpusScan, ...], snapshot: MemorySnapshot) -> tuple[Snippet, ...]:
+    """The snippets of removed corpus lines, less most of those that nothing quotes.
+
+    Looking for all of them costs what they hold, or what the texts hold: whichever is less.
+    """
+    snippets = tuple(dict.fromkeys(chain.from_iterable(scan.snippets for scan in scans)))
+    searched = sum(len(file.text) for file in snapshot.files) + sum(map(len, snapshot.chunks.texts))
+    if sum(len(snippet.text) for snippet in snippets) <= searched:
+        return snippets
+    return QuotationMatcher(snippets).narrowed(_searched_texts(snapshot)).snippets
+
+
+def _searched_texts(snapshot: MemorySnapshot) -> Iterator[str]:
+    """Every text in which a quotation is looked for."""
+    yield from (file.text.removeprefix("\ufeff") for file in snapshot.files)
+    yield from (preimage.content.removeprefix("\ufeff") for preimage in snapshot.preimages)
+    yield from (text.removeprefix("\ufeff") for text in snapshot.chunks.texts)
+    yield from (row.snippet.replace("\n", " ") for row in snapshot.recall)
+    yield from (words.replace("\n", " ") for row in snapshot.events for words in event_words(row))
 
 
 def _scrub_file(file: MemoryFile, rules: ScrubRules) -> FileScrub:
@@ -223,8 +251,9 @@ class _Purge:
                 yield RemoveFile(scan.path, aliases[scan.path], scan.before)
             else:
                 yield CutFile(scan.path, aliases[scan.path], scan.before, scan.after, scan.spans, step=Step.CORPUS)
-        if selected := self.snapshot.origins.touching(entry_keys=self.lineage.entry_keys).keys:
-            yield DropOrigins(agent, tuple(sorted(selected)))
+        known = self.snapshot.origins.keys
+        if selected := tuple(key for key in self.lineage.entry_keys if key in known):
+            yield DropOrigins(agent, selected)
 
     def _preimage_cuts(self) -> Iterator[PreimageCut]:
         for preimage, scrub in self.preimages:
@@ -234,8 +263,8 @@ class _Purge:
     def report(self, level: Level) -> Report:
         """The report, computed before anything is written."""
         snapshot, selection, lineage = self.snapshot, self.selection, self.lineage
-        known = snapshot.origins.keys | frozenset(lineage.entry_keys)
-        untargetable = frozenset(chain.from_iterable(s.keys_before for s in self.scrubs)) - known
+        in_files = frozenset(chain.from_iterable(s.keys_before for s in self.scrubs))
+        untargetable = in_files - snapshot.origins.keys - frozenset(lineage.entry_keys)
         refusals = (consolidation_refusal(s.file.path, s.scrub.text) for s in self.scrubs)
         return Report(
             agent_id=snapshot.store.agent_id,

@@ -15,7 +15,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import compress, islice
+from itertools import compress, islice, pairwise
 from typing import TypeVar
 
 from ahocorasick_rs import AhoCorasick
@@ -30,6 +30,7 @@ __all__ = ["MIN_SNIPPET_UNITS", "QuotationMatcher", "Snippet", "normalise"]
 #: The shortest text, in UTF-16 units, that is looked for (FACTS 2.6), measured without label and prefixes (D2).
 MIN_SNIPPET_UNITS = 12
 _BATCH = 4096
+_FEW = 32
 
 _BLANKS = re.compile("[" + re.escape(WSP.replace("\n", "")) + "]+")
 _PREFIXES = re.compile(r"^ ?(?:(?:user|assistant): ?|[-*+>] |[0-9]{1,9}\. )*", re.IGNORECASE | re.ASCII | re.MULTILINE)
@@ -139,17 +140,35 @@ def _mark_words(text: str) -> str:
     """
     if text.isascii():
         return "\t".join(_ASCII_WORDS.split(text))
-    word = "".join(c for c in set(text) if _is_word(c))
-    text = _SURROGATES.sub(lambda m: "\r" + chr(ord(m[0]) - 0x8000), text)
-    return "\t".join(re.split(f"([{word}]+)", text)) if word else text
+    shape, letter = _shape(text, {c for c in set(text) if _is_word(c)})
+    if shape is text:
+        marked = "\t".join(re.split(f"({letter}+)", text))
+    else:
+        edges = (edge for match in re.finditer(f"{letter}+", shape) for edge in match.span())
+        marked = "\t".join(text[start:end] for start, end in pairwise((0, *edges, len(text))))
+    return _SURROGATES.sub(lambda m: "\r" + chr(ord(m[0]) - 0x8000), marked)
 
 
 def _order_marks(text: str) -> str:
     """The same text to Unicode, long sequences of combining marks in order: ``normalize`` sorts them by insertion."""
-    marks = "".join(c for c in set(text) if unicodedata.combining(c))
-    if not marks:
-        return text
-    return re.sub(f"[{marks}]{{20,}}", lambda m: "".join(sorted(m[0], key=unicodedata.combining)), text)
+    shape, mark = _shape(text, {c for c in set(text) if unicodedata.combining(c)})
+    ordered: list[str] = []
+    position = 0
+    for match in re.finditer(f"{mark}{{20,}}", shape):
+        start, end = match.span()
+        ordered += text[position:start], *sorted(text[start:end], key=unicodedata.combining)
+        position = end
+    return "".join((*ordered, text[position:])) if ordered else text
+
+
+def _shape(text: str, members: set[str]) -> tuple[str, str]:
+    """A text of the same length, mostly the very text, and a pattern for one of these characters in it.
+
+    A class of many characters beyond U+FFFF is slow to match; then the text is rewritten with two letters.
+    """
+    if sum(c > "\uffff" for c in members) < _FEW:
+        return text, f"[{''.join(members)}]" if members else "(?!)"
+    return text.translate({ord(c): "w" if c in members else "-" for c in set(text)}), "w"
 
 
 def _is_word(character: str) -> bool:

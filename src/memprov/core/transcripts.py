@@ -42,12 +42,12 @@ def _text_blocks(content: str | Iterable[object]) -> str | tuple[str, ...]:
 class Message:
     """One event of a transcript, as far as memory looks at it. A host makes these, or ``message_from_event`` does.
 
-    ``number`` is the event's place in the transcript, from 1. ``content`` is the text or the texts of its blocks.
-    ``timestamp_ms`` is ``None`` when the host recorded no time. ``sender_is_owner`` and ``turn_tainted`` are the host's
-    flags as recorded: only a strict ``True`` counts. ``provenance_kind`` says who put a user message in
-    (``external_user``, ``inter_session``, ``internal_system``), ``source_tool`` by which tool, and ``result_source``
-    where a tool's result came from. ``generated_by`` names the internal run that the event gives away, ``narrative`` or
-    ``cron``.
+    ``number`` is the event's place in the transcript, from 1; without one its place among the messages counts.
+    ``content`` is the text or the texts of its blocks. ``timestamp_ms`` is ``None`` when the host recorded no time.
+    ``sender_is_owner`` and ``turn_tainted`` are the host's flags as recorded: only a strict ``True`` counts.
+    ``provenance_kind`` says who put a user message in (``external_user``, ``inter_session``, ``internal_system``),
+    ``source_tool`` by which tool, and ``result_source`` where a tool's result came from. ``generated_by`` names the
+    internal run that the event gives away, ``narrative`` or ``cron``.
     """
 
     role: str
@@ -93,7 +93,7 @@ def read_transcript(messages: Iterable[Message], *, modified_ms: int = 0, archiv
     """
     lines: list[ContentLine] = []
     turn, skipping = trust.Turn(), False
-    for message in messages:
+    for place, message in enumerate(messages, 1):
         if message.generated_by == "narrative" or (archived and message.generated_by == "cron"):
             return Reading(internal=f"internal:{message.generated_by}")
         facts = _facts(message)
@@ -109,7 +109,7 @@ def read_transcript(messages: Iterable[Message], *, modified_ms: int = 0, archiv
         observed = max(message.timestamp_ms or modified_ms, 0)
         provenance = trust.Provenance(origin_class, SessionKind.INTERACTIVE, observed)
         lines.extend(
-            ContentLine(f"{label}: {piece}", message.number, message.timestamp_ms or 0, provenance)
+            ContentLine(f"{label}: {piece}", message.number or place, message.timestamp_ms or 0, provenance)
             for piece in _said(message)
         )
     return Reading(tuple(lines))

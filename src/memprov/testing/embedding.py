@@ -37,7 +37,7 @@ class ToyEmbedder:
         rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word in _WORD.findall(text.casefold()):
-                row += self._vector(word)
+                np.add(row, self._vector(word), out=row)
         return rows
 
     def _vector(self, word: str) -> NDArray[np.float32]:

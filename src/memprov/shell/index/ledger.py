@@ -17,7 +17,7 @@ from memprov.core.indexing import IndexedSource, IndexState
 from memprov.core.records import OriginClass, SessionRecord
 from memprov.shell.native.agent_effects import delete_chunks, raise_revision
 from memprov.shell.native.catalogue import forgotten_ids, read_sessions
-from memprov.shell.native.ledger_file import from_raw, raw
+from memprov.shell.native.ledger_file import batches, from_raw, raw
 from memprov.shell.openclaw.values import integer, text
 
 __all__ = ["FileLook", "Publication", "read_index_state", "revision_of"]
@@ -74,6 +74,7 @@ class Publication:
     published: list[str] = field(factory=list)
     added: int = 0
     removed: int = 0
+    _hashes: set[str] = field(factory=set, init=False)
 
     def carry_out(self, effects: Iterable[IndexEffect]) -> None:
         """Publish what may be published; what may not is in ``refusals``."""
@@ -88,6 +89,13 @@ class Publication:
                     self._remove(effect.path, effect.source, frozenset())
                 case ReplaceIndex():
                     self._replace(effect, tombstones, sessions)
+        # A vector leaves the cache with the last chunk of its text: it would be the only trace of it (B38).
+        for batch in batches(sorted(self._hashes)):
+            self.connection.execute(
+                "DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM json_each(?)) "
+                "AND hash NOT IN (SELECT hash FROM chunks)",
+                (batch,),
+            )
         if self.added or self.removed or self.published:
             raise_revision(self.connection)
 
@@ -106,8 +114,8 @@ class Publication:
         for path, source in tuple(self._sources()):
             if (path, source) not in places:
                 self._forget_source(path, source)
-        for source in kept:
-            self._publish(source)
+        for publication in kept:
+            self._publish(publication)
 
     def _sources(self) -> Iterator[Place]:
         for path, source in self.connection.execute("SELECT CAST(path AS BLOB), source FROM sources"):
@@ -206,6 +214,11 @@ class Publication:
         self.removed += self.connection.total_changes() > before
 
     def _delete(self, chunk_ids: tuple[str, ...]) -> None:
+        for batch in batches(chunk_ids):
+            rows = self.connection.execute(
+                "SELECT hash FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,)
+            )
+            self._hashes.update(text(row[0]) for row in rows)
         if chunk_ids:
             delete_chunks(self.connection, chunk_ids)
             self.removed += len(chunk_ids)

@@ -144,10 +144,10 @@ def table_dimensions(directory: str) -> int | None:
 def _modules() -> tuple[Any, Any]:
     try:
         import lancedb  # noqa: PLC0415  # an extra
-        import pyarrow  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415
     except ImportError as error:
         raise SchemaError(f"LanceDB is not installed ({error}): pip install memprov[lancedb]") from error
-    return lancedb, pyarrow
+    return lancedb, pa
 
 
 def _opened(database: Any) -> Any:

@@ -1,8 +1,7 @@
 """The vector port: what an index of vectors promises, whatever it is made of.
 
 * Every row that is there is its own nearest neighbour, after any deletions (B64). Ties are broken by id.
-* What is deleted, or told to be skipped, is out before anything is ranked (B67): asking for one gives the nearest *live*
-  row.
+* What is deleted, or to be skipped, is out before anything is ranked (B67): the one nearest is the nearest *live* row.
 * A change is on the disk when the call returns (B70), and nothing of a deleted row is left in an older version (B72).
 * A matrix of the wrong shape or type, and numbers that are not finite, are refused and change nothing.
 * To delete what is not there is no error, so that a deletion can be repeated.
@@ -73,7 +72,7 @@ def checked_vector(vector: Matrix, dimensions: int) -> Matrix:
 
 def checked_limit(limit: int) -> int:
     """How many rows to find. Raises ``InputError`` for none."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+    if type(limit) is not int or limit < 1:
         raise InputError(f"a limit is a whole number of at least 1, not {limit!r}")
     return limit
 
