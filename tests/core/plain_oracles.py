@@ -184,3 +184,210 @@ def _is_selected(token: str, ids: Collection[str], *, coded: bool) -> bool:
             return False
         token = token[:-1]
     return False
+
+
+# --- D3, D5: what a marker owns, in texts that are scrubbed for entry keys alone --------------------------------------
+
+COMMENT_NAMES = ("openclaw-memory-promotion", "openclaw-memory-lineage", "trigger", "importance", "project")
+Comment = tuple[str, str, int, int]
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines with their ends: LF and CRLF, and nothing else (D6)."""
+    parts = [part + "\n" for part in text.split("\n")]
+    return [*parts[:-1], *([parts[-1][:-1]] if parts[-1] != "\n" else [])]
+
+
+def content_of(line: str) -> str:
+    return (line[:-1].removesuffix("\r") if line.endswith("\n") else line).strip(JS_BLANKS)
+
+
+def is_heading(line: str) -> bool:
+    marks = len(line) - len(line.lstrip("#"))
+    return 1 <= marks <= 6 and (line[marks:] == "" or line[marks] in JS_BLANKS)
+
+
+def is_blank(line: str) -> bool:
+    return not line.strip(JS_BLANKS + ">")
+
+
+def is_managed(line: str) -> bool:
+    inner = content_of(line)
+    if not (inner.startswith("<!--") and inner.endswith("-->") and len(inner) > 6):
+        return False
+    words = inner[4:-3].strip(JS_BLANKS).lower()
+    return words in {f"openclaw:dreaming:{block}:{edge}" for block in ("diary", "deep") for edge in ("start", "end")}
+
+
+def code_spans(line: str) -> list[tuple[int, int]]:
+    """CommonMark 6.1, character by character."""
+    runs, at = [], 0
+    while at < len(line):
+        end = at + len(line[at:]) - len(line[at:].lstrip("`"))
+        if end > at:
+            runs.append((at, end))
+        at = max(end, at + 1)
+    spans, number = [], 0
+    while number < len(runs):
+        start, end = runs[number]
+        close = next((n for n in range(number + 1, len(runs)) if runs[n][1] - runs[n][0] == end - start), None)
+        if close is not None:
+            spans.append((end, runs[close][0]))
+            number = close
+        number += 1
+    return spans
+
+
+def comments_of(line: str) -> list[Comment]:
+    """The live markers and annotations of a line: name, value, start, end."""
+    found, at = [], 0
+    while (start := line.find("<!--", at)) >= 0:
+        end = line.find("-->", start + 4)
+        name, colon, value = line[start + 4 : max(end, 0)].partition(":")
+        name, value = name.strip(JS_BLANKS), value.strip(JS_BLANKS)
+        if end < 0 or not colon or not name.isascii() or name.lower() not in COMMENT_NAMES:
+            at = start + 4
+            continue
+        at = end + 3
+        marker = name.lower().startswith("openclaw")
+        around = [(line[a:start], line[at:b]) for a, b in code_spans(line) if a <= start and at <= b]
+        shown = any(not before.strip(JS_BLANKS + "`") and not after.strip(JS_BLANKS + "`") for before, after in around)
+        if not marker or (value and not shown):
+            found.append((name.lower(), value, start, at))
+    return found
+
+
+def code_blocks(lines: list[str]) -> list[tuple[int, int]]:
+    """Closed fenced blocks, first and last line: an opener and the next closer, which is at least as long."""
+    blocks, number = [], 0
+    while number < len(lines):
+        opened = _fence(lines[number], may_be_row=True)
+        later = range(number + 1, len(lines))
+        close = next((n for n in later if opened and _closes(_fence(lines[n], may_be_row=False), opened)), None)
+        if close is not None and opened is not None and opened[2] >= 0:
+            inside = [n for n in range(number + 1, close + 1) if lines[n].strip(JS_BLANKS)]
+            if any(_width(lines[n]) <= opened[2] for n in inside):
+                close = None
+        if close is not None:
+            blocks.append((number, close))
+            number = close
+        number += 1
+    return blocks
+
+
+def _width(line: str) -> int:
+    width = 0
+    for c in line:
+        if c not in JS_BLANKS:
+            return width
+        width += 4 - width % 4 if c == "\t" else 1
+    return width
+
+
+def _fence(line: str, *, may_be_row: bool) -> tuple[str, str, int] | None:
+    """The fence that a line begins: its marks, what follows, and the width before its list row or -1."""
+    rest, row = content_of(line), -1
+    while may_be_row and (bullet := _bullet(rest)):
+        rest, row = rest[len(bullet) :].lstrip(JS_BLANKS), _width(line)
+    marks = rest[: len(rest) - len(rest.lstrip(rest[:1]))] if rest[:1] in ("`", "~") else ""
+    info = rest[len(marks) :]
+    return (marks, info, row) if len(marks) >= 3 else None
+
+
+def _bullet(text: str) -> str:
+    digits = len(text) - len(text.lstrip("0123456789"))
+    sign = text[:1] if text[:1] in ("-", "*", "+") else ""
+    if 1 <= digits <= 9 and text[digits : digits + 1] in (".", ")"):
+        sign = text[: digits + 1]
+    return sign if sign and text[len(sign) : len(sign) + 1] in tuple(JS_BLANKS) else ""
+
+
+def _closes(closer: tuple[str, str, int] | None, opener: tuple[str, str, int]) -> bool:
+    if closer is None or closer[1] or closer[0][0] != opener[0][0] or len(closer[0]) < len(opener[0]):
+        return False
+    return opener[0][0] == "~" or "`" not in opener[1]
+
+
+def less_entries(text: str, keys: Collection[str]) -> str:
+    """The text less the entries of these keys, by D3 alone."""
+    lines = split_lines(text)
+    blocks = code_blocks(lines)
+    code = {n: block for block in blocks for n in range(block[0], block[1] + 1)}
+    comments = [[] if n in code else comments_of(line.rstrip("\n")) for n, line in enumerate(lines)]
+    alone = [bool(c) and not _other_text(lines[n], c) for n, c in enumerate(comments)]
+    selected = [any(name.endswith("promotion") and value in keys for name, value, *_ in c) for c in comments]
+    promoted = [any(name.endswith("promotion") for name, *_ in c) for c in comments]
+    heading = [n not in code and is_heading(line) for n, line in enumerate(lines)]
+    fence = [n not in code and is_managed(line) for n, line in enumerate(lines)]
+    gone: set[int] = set()
+    parts: list[tuple[int, Comment]] = []
+
+    def run_around(number: int) -> range:
+        first = last = number
+        while first > 0 and alone[first - 1]:
+            first -= 1
+        while last < len(lines) and alone[last]:
+            last += 1
+        return range(first, last)
+
+    def can_head(number: int) -> bool:
+        return number < len(lines) and not (is_blank(lines[number]) or heading[number] or fence[number])
+
+    def with_continuations(head: int) -> set[int]:
+        end = head + 1
+        while end < len(lines) and lines[end][0] in JS_BLANKS and not is_blank(lines[end]) and not fence[end]:
+            if alone[end] and any(promoted[n] for n in run_around(end)):
+                break
+            end += 1
+        return set(range(head, end))
+
+    for number in range(len(lines)):
+        if not selected[number]:
+            continue
+        if alone[number]:
+            run = run_around(number)
+            if can_head(run.stop):
+                gone |= {*run} | with_continuations(run.stop)
+            elif all(c[1] in keys for n in run for c in comments[n] if c[0].endswith("promotion")):
+                gone |= {*run}
+            else:
+                parts += _selected_parts(run, comments, keys)
+            continue
+        gone |= with_continuations(number)
+        above = [n for n in run_around(number - 1) if n < number] if number and alone[number - 1] else []
+        if above and any(promoted[n] for n in above):
+            gone |= {*above}  # its run, or one that dangles above this marked heading
+        else:
+            text_above = above and above[0] > 0 and (can_head(above[0] - 1) or promoted[above[0] - 1])
+            while text_above and above and lines[above[0]][0] in JS_BLANKS:
+                above = above[1:]  # these describe the text above them
+            gone |= {*above}
+    for first, last in blocks:
+        if gone & {first, last}:
+            gone |= {*range(first, last + 1)}
+    for number in range(len(lines)):
+        mine = [c for n, c in parts if n == number]
+        if mine and len(set(mine)) == len(comments[number]):
+            gone.add(number)
+    return "".join(_less_parts(line, [c for m, c in parts if m == n]) for n, line in enumerate(lines) if n not in gone)
+
+
+def _other_text(line: str, comments: list[Comment]) -> str:
+    return _less_parts(line, comments).strip(JS_BLANKS)
+
+
+def _less_parts(line: str, comments: list[Comment]) -> str:
+    for *_, start, end in sorted(set(comments), key=lambda c: -c[2]):
+        line = line[:start] + line[end:]
+    return line
+
+
+def _selected_parts(run: range, comments: list[list[Comment]], keys: Collection[str]) -> Iterator[tuple[int, Comment]]:
+    above: list[tuple[int, Comment]] = []
+    for place in [(n, c) for n in run for c in comments[n]]:
+        if place[1][0].endswith("lineage"):
+            above.append(place)
+            continue
+        if place[1][0].endswith("promotion") and place[1][1] in keys:
+            yield from (*above, place)
+        above = []

@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 
 from memprov import AdmissionPolicy, OriginClass, SessionRecord
 from memprov.core.candidates import lookback_day, per_source_limit, snippet_of, truncated
+from memprov.core.concepts import concept_tags
 from memprov.core.entry_keys import claim_hash, claim_key, query_hash, ranged_key, seen_hash, strip_speaker
 from memprov.core.ingest import plan_ingestion
+from memprov.core.recording import Claim, SignalKind, stage_claims
 from memprov.core.records import SessionKind, SessionState
 from memprov.core.references import SessionMatcher
 from memprov.core.sources import Transcript, admit_sources, foreign_source, read_admitted, session_source
 from memprov.core.staging import Checkpoint, IngestState, StagedEntry, evicted_entries, evicted_scopes, outdated_hashes
 from memprov.core.text import u16_length
 from memprov.core.transcripts import Message
+from memprov.core.trust import Provenance
 from memprov.core.write_effects import SetCheckpoints
 from memprov.errors import InputError, StaleStateError
 from tests.core.write_world import DAY_MS, KINDS, START_MS, Host, agent, guest, host, owner
@@ -221,7 +224,7 @@ def test_a_line_says_where_it_comes_from_and_is_cut_at_280_and_344_units() -> No
     assert tea == "[main/sessions/main/s1#L1] User: " + "\U0001f375" * 137
     assert u16_length(long) == 344
     assert u16_length(snippet_of("User: " + "\U0001f375" * 300)) == 280
-    assert truncated("a\U0001f375", 2) == "a"
+    assert [truncated("a\U0001f375b", limit) for limit in (1, 2, 3, 4)] == ["a", "a", "a\U0001f375", "a\U0001f375b"]
 
 
 def test_the_day_is_that_of_the_message_in_the_zone_that_was_given() -> None:
@@ -400,6 +403,44 @@ def test_old_hashes_and_small_scopes_go_first() -> None:
     assert outdated_hashes("ab", 2) == ()
     assert evicted_scopes(["b", "a", "\U00010000", "\uffff"], 2) == ("a", "b")
     assert evicted_scopes(["a"], 2) == ()
+
+
+def test_only_so_many_scopes_are_kept() -> None:
+    made = host({"s1": [owner(TEA)]})
+    made.ledger.seen = {f"main:sessions/main/a{number:04}": ["h"] for number in range(2048)}
+    made.sweep()
+    assert len(made.ledger.seen) == 2048
+    assert "main:sessions/main/a0000" not in made.ledger.seen
+    assert "main:sessions/main/s1" in made.ledger.seen
+
+
+def test_a_claim_that_no_session_vouches_for_is_staged_without_an_origin() -> None:
+    claim = Claim(SignalKind.DAILY, "p.txt", 1, TEA, "q", "2026-11-25", Provenance())
+    staged = stage_claims(IngestState("main"), [claim, evolve(claim, snippet=" ")])
+    assert [entry.snippet for entry in staged.entries] == [TEA]
+    assert staged.origins == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("My bicycle is a green Kestrelwing touring model.", ("bicycle", "green", "kestrelwing", "touring", "model")),
+        ("use v2.1-beta of foo/bar on 2026-11-25", ("v2.1-beta", "foo/bar", "use", "beta", "foo", "bar")),
+        (
+            "one two three four five six seven eight nine",
+            ("one", "two", "three", "four", "five", "six", "seven", "eight"),
+        ),
+        ("<!-- trigger: hidden --> don't snake_case Zo\u00eb", ("snake-case", "don't", "zo\u00eb")),
+        (
+            "\u6211\u559c\u6b22\u4e4c\u9f99\u8336\u548c\u5496\u5561",
+            ("\u6211\u559c\u6b22\u4e4c\u9f99\u8336", "\u5496\u5561"),
+        ),
+        ("12 345 6-7 a of", ()),
+        ("tea tea TEA " + "x" * 33, ("tea",)),
+    ],
+)
+def test_tags_are_the_words_that_say_something(text: str, tags: tuple[str, ...]) -> None:
+    assert concept_tags(text) == tags
 
 
 # --- order and crashes ------------------------------------------------------------------------------------------------

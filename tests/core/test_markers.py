@@ -15,6 +15,7 @@ from memprov.core.markers import (
     promotion_marker,
 )
 from memprov.testing.strategies import memory_lines, raw_texts
+from tests.core import plain_oracles
 
 P = promotion_marker("K")
 PROMOTION, LINEAGE, TRIGGER = CommentKind.PROMOTION, CommentKind.LINEAGE, CommentKind.TRIGGER
@@ -143,35 +144,12 @@ def test_annotations_in_code_are_read_all_the_same() -> None:
     assert read("`<!-- trigger: a -->`") == [("trigger", "a")]
 
 
-def plain_code_spans(line: str) -> list[tuple[int, int]]:
-    """CommonMark 6.1, character by character."""
-    spans, at = [], 0
-    while at < len(line):
-        if line[at] != "`":
-            at += 1
-            continue
-        opened = at
-        while at < len(line) and line[at] == "`":
-            at += 1
-        length, close = at - opened, at
-        while close < len(line):
-            run = close
-            while run < len(line) and line[run] == "`":
-                run += 1
-            if run - close == length:
-                spans.append((at, close))
-                at = run
-                break
-            close = max(run, close + 1)
-    return spans
-
-
 @given(st.lists(st.sampled_from(["`", "``", "```", " ", "x", P, f"{P} ", f"`{P}`", "<!-- trigger: ` -->"]), max_size=9))
 def test_D3_what_is_shown_in_code_is_that_of_the_plain_reading(pieces: list[str]) -> None:
     line = "".join(pieces)
     expected, at = [], line.find(P)
     while at >= 0:
-        around = [(line[a:at], line[at + len(P) : b]) for a, b in plain_code_spans(line) if a <= at < b]
+        around = [(line[a:at], line[at + len(P) : b]) for a, b in plain_oracles.code_spans(line) if a <= at < b]
         if not any(not before.strip(" `") and not after.strip(" `") for before, after in around):
             expected.append(at)
         at = line.find(P, at + 1)

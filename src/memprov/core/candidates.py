@@ -101,16 +101,12 @@ def corpus_path(day: str) -> str:
 
 def truncated(text: str, limit: int) -> str:
     """The longest start of the text that has at most ``limit`` UTF-16 units."""
-    if len(text) <= limit and (text.isascii() or u16_length(text) <= limit):
+    if u16_length(text) <= limit:
         return text
-    if text.isascii():
-        return text[:limit]
-    units = 0
-    for position, character in enumerate(text):
-        units += 2 if character > "\uffff" else 1
-        if units > limit:
-            return text[:position]
-    return text
+    units = text.encode("utf-16-le", "surrogatepass")[: 2 * limit]
+    if "\ud800" <= chr(int.from_bytes(units[-2:], "little")) <= "\udbff":
+        units = units[:-2]  # half of a character
+    return units.decode("utf-16-le", "surrogatepass")
 
 
 def snippet_of(line: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from memprov.core.lineage import OriginTable
+from memprov.core.lineage import OriginTable, TransferEdge
 from memprov.core.records import (
     CuratedWrite,
     HostEvent,
@@ -136,7 +136,8 @@ class MemorySnapshot:
 
     ``sibling_keys`` are the entry keys with an origin in another agent's ledger of the same workspace (D17).
     ``internal_sessions`` are the ids that may never be indexed: cron, heartbeat, dream narratives (FACTS 9.4).
-    ``unscanned`` are places that could not be read to the bottom, as sentences for the report (D6).
+    ``unscanned`` are places that could not be read to the bottom, as sentences for the report (D6). ``transfers`` are
+    the edges of this agent's ledger.
     """
 
     store: StoreIdentity
@@ -161,3 +162,4 @@ class MemorySnapshot:
     ledger_writes: tuple[CuratedWrite, ...] = ()
     transcript_writes: tuple[CuratedWrite, ...] = ()
     unscanned: tuple[str, ...] = ()
+    transfers: tuple[TransferEdge, ...] = ()

@@ -193,13 +193,9 @@ def _wrapped(text: str) -> Iterator[str]:
         split = units.rfind(" ", position + 1, limit + 1)
         if split < 0:
             split = limit - ("\ud800" <= units[limit - 1] <= "\udbff" and "\udc00" <= units[limit] <= "\udfff")
-        if piece := units[position:split].strip(" "):
-            yield _joined(piece)
-        position = split
-        while position < len(units) and units[position] == " ":
-            position += 1
-    if piece := units[position:].strip(" "):
-        yield _joined(piece)
+        yield _joined(units[position:split])
+        position = split + (units[split] == " ")
+    yield _joined(units[position:])
 
 
 def _joined(units: str) -> str:

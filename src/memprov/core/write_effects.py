@@ -310,7 +310,7 @@ def apply_write(snapshot: MemorySnapshot, effect: WriteEffect) -> MemorySnapshot
             return snapshot
         case DropOrigins() if effect.agent_id != snapshot.store.agent_id:
             return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(effect.entry_keys))
-        case DropSignals() | DropRecall() | DropCheckpoints() | DropSeenScopes() | DropOrigins():
+        case _:
             return apply_effect(snapshot, effect)
 
 

@@ -3,9 +3,11 @@
 ``table`` holds the rows of a ledger as columns and answers what a purge asks: which entries hold an origin of these
 sessions, and which of those have other origins too. ``merge`` holds the rules by which rows are recorded, handed to a
 survivor, released after a failed publication, and pruned. Both keep one order of rows, (entry key, agent, session), and
-one join of equal rows: the weakest class, the earliest time (D14).
+one join of equal rows: the weakest class, the earliest time (D14). ``edges`` says which transfers led from where to
+where.
 """
 
+from memprov.core.lineage.edges import TransferEdge, edges_after_drop, edges_to, joined_edges
 from memprov.core.lineage.merge import (
     Coalesced,
     PublicationOutcome,
@@ -28,9 +30,13 @@ __all__ = [
     "OriginTable",
     "PublicationOutcome",
     "Transfer",
+    "TransferEdge",
     "coalesce",
+    "edges_after_drop",
+    "edges_to",
     "entry_classes",
     "join_origins",
+    "joined_edges",
     "keeps_reserved",
     "lineage_digest",
     "prunable_keys",
