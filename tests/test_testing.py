@@ -75,7 +75,7 @@ def test_there_is_something_of_every_kind() -> None:
     some = snapshot.origins.select(snapshot.origins.sessions[::2])
     assert some.mixed
     empty = [f.name for f in fields(MemorySnapshot) if not getattr(snapshot, f.name)]
-    assert set(empty) == {"stale_copies", "sibling_keys", "cache_rows", "transcript_writes", "unscanned"}
+    assert set(empty) == {"stale_copies", "sibling_keys", "cache_rows", "transcript_writes", "unscanned", "transfers"}
 
 
 def test_a_purge_reaches_every_surface_and_then_finds_nothing() -> None:

@@ -41,6 +41,7 @@ def _store_options(command: Command) -> Command:
     for option in (
         click.option("--workspace", metavar="DIR", help="Where the workspace's files are, if they were moved."),
         click.option("--agent", metavar="ID", default="main", show_default=True, help="Whose memory."),
+        click.option("--session-store", metavar="PATH", help="Read sessions here, not where session.store leads."),
         click.option("--openclaw", metavar="STATE_DIR", help="The state directory of an OpenClaw installation."),
         click.option("--store", metavar="DIR", help="memprov's own store."),
     ):
@@ -48,11 +49,13 @@ def _store_options(command: Command) -> Command:
     return command
 
 
-def _open(store: str | None, openclaw: str | None, agent: str, workspace: str | None) -> Store:
+def _open(
+    store: str | None, openclaw: str | None, session_store: str | None, agent: str, workspace: str | None
+) -> Store:
     if (store is None) == (openclaw is None):
         raise InputError("name one store: --store DIR or --openclaw STATE_DIR")
     if openclaw is not None:
-        return open_openclaw(openclaw, agent, workspace)
+        return open_openclaw(openclaw, agent, workspace, session_store)
     if store is None or not Path(store).is_dir():
         raise StoreNotFoundError(f"there is no store {store}; the library's open_store makes one")
     return open_store(store, agent, workspace)
@@ -67,9 +70,17 @@ def _cli() -> None:
 @_cli.command("sessions")
 @_store_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def _sessions(store: str | None, openclaw: str | None, agent: str, workspace: str | None, *, as_json: bool) -> None:
+def _sessions(
+    store: str | None,
+    openclaw: str | None,
+    session_store: str | None,
+    agent: str,
+    workspace: str | None,
+    *,
+    as_json: bool,
+) -> None:
     """List an agent's sessions, to find the id or key to forget."""
-    rows = _sessions_of(_open(store, openclaw, agent, workspace))
+    rows = _sessions_of(_open(store, openclaw, session_store, agent, workspace))
     if as_json:
         click.echo(json.dumps([_session_json(row) for row in rows], ensure_ascii=False, indent=2))
         return
@@ -111,6 +122,7 @@ def _session_json(row: SessionRecord) -> dict[str, object]:
 def _forget(  # one parameter per option
     store: str | None,
     openclaw: str | None,
+    session_store: str | None,
     agent: str,
     workspace: str | None,
     sessions: tuple[str, ...],
@@ -127,7 +139,7 @@ def _forget(  # one parameter per option
     """Remove what the selected sessions produced, and keep it out. Deletes at once unless --dry-run is given."""
     selectors = Selectors(sessions, hook_sources, participants, since)
     selectors.require()
-    opened = _open(store, openclaw, agent, workspace)
+    opened = _open(store, openclaw, session_store, agent, workspace)
     plan = preview(opened, selectors, level=level) if dry_run or plan_out else None
     if plan is not None and plan_out is not None:
         _save(plan, plan_out)
@@ -164,6 +176,7 @@ def _apply(plan_file: str, *, break_lock: bool, as_json: bool) -> None:
 def _admit(  # one parameter per option
     store: str | None,
     openclaw: str | None,
+    session_store: str | None,
     agent: str,
     workspace: str | None,
     policy_file: str | None,
@@ -172,7 +185,7 @@ def _admit(  # one parameter per option
 ) -> None:
     """Say which sessions may become memory, and why the others may not."""
     policy = AdmissionPolicy() if policy_file is None else AdmissionPolicy.from_config(_read_json5(policy_file))
-    opened = _open(store, openclaw, agent, workspace)
+    opened = _open(store, openclaw, session_store, agent, workspace)
     forgotten = opened.snapshot().tombstones
     decisions = [decide_admission(row, policy, forgotten) for row in resolve_kinds(_sessions_of(opened))]
     if as_json:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import assert_never
 
 from attrs import define, evolve, field
 
@@ -22,16 +21,13 @@ from memprov.core.write_effects import (
     AppendCorpus,
     DropSeenHashes,
     MarkPromoted,
-    RecordArtifact,
     RecordOrigins,
     RecordRewind,
-    ReleaseArtifact,
     ReleaseOrigins,
     ReplaceText,
     RequireAdmitted,
     SetCheckpoints,
     StageEntries,
-    StorePreimage,
     TakeRewinds,
     WriteEffect,
     append_lines,
@@ -175,10 +171,8 @@ class Ledger:
             case TakeRewinds():
                 for key in effect.keys:
                     self.rewinds.pop(key, None)
-            case StorePreimage() | RecordArtifact() | ReleaseArtifact():
-                raise AssertionError("no ingestion does this")
             case _:
-                assert_never(effect)
+                raise AssertionError(f"neither ingestion nor backfill does this: {effect}")
 
     def forget(self, session_id: str) -> None:
         """What a purge does to the parts that the write path reads and writes: tombstone first, origins last."""

@@ -308,86 +308,100 @@ def _closes(closer: tuple[str, str, int] | None, opener: tuple[str, str, int]) -
     return opener[0][0] == "~" or "`" not in opener[1]
 
 
-def less_entries(text: str, keys: Collection[str]) -> str:
-    """The text less the entries of these keys, by D3 alone."""
-    lines = split_lines(text)
-    blocks = code_blocks(lines)
-    code = {n: block for block in blocks for n in range(block[0], block[1] + 1)}
-    comments = [[] if n in code else comments_of(line.rstrip("\n")) for n, line in enumerate(lines)]
-    alone = [bool(c) and not _other_text(lines[n], c) for n, c in enumerate(comments)]
-    selected = [any(name.endswith("promotion") and value in keys for name, value, *_ in c) for c in comments]
-    promoted = [any(name.endswith("promotion") for name, *_ in c) for c in comments]
-    heading = [n not in code and is_heading(line) for n, line in enumerate(lines)]
-    fence = [n not in code and is_managed(line) for n, line in enumerate(lines)]
-    gone: set[int] = set()
-    parts: list[tuple[int, Comment]] = []
+class PlainFile:
+    """A text in lines, and what the markers in it own. Give it without a byte order mark."""
 
-    def run_around(number: int) -> range:
+    def __init__(self, text: str) -> None:
+        self.lines = split_lines(text)
+        self.blocks = code_blocks(self.lines)
+        code = {n for first, last in self.blocks for n in range(first, last + 1)}
+        self.comments = [[] if n in code else comments_of(line.rstrip("\n")) for n, line in enumerate(self.lines)]
+        self.alone = [bool(c) and not self.other_text(n) for n, c in enumerate(self.comments)]
+        self.heading = [n not in code and is_heading(line) for n, line in enumerate(self.lines)]
+        self.fence = [n not in code and is_managed(line) for n, line in enumerate(self.lines)]
+
+    def other_text(self, number: int) -> str:
+        return less_parts(self.lines[number], self.comments[number]).strip(JS_BLANKS)
+
+    def keys(self, *numbers: int) -> list[str]:
+        return [value for n in numbers for name, value, *_ in self.comments[n] if name.endswith("promotion")]
+
+    def run_around(self, number: int) -> range:
         first = last = number
-        while first > 0 and alone[first - 1]:
+        while first > 0 and self.alone[first - 1]:
             first -= 1
-        while last < len(lines) and alone[last]:
+        while last < len(self.lines) and self.alone[last]:
             last += 1
         return range(first, last)
 
-    def can_head(number: int) -> bool:
-        return number < len(lines) and not (is_blank(lines[number]) or heading[number] or fence[number])
+    def can_head(self, number: int) -> bool:
+        if not 0 <= number < len(self.lines):
+            return False
+        return not (is_blank(self.lines[number]) or self.heading[number] or self.fence[number])
 
-    def with_continuations(head: int) -> set[int]:
+    def with_continuations(self, head: int) -> set[int]:
         end = head + 1
-        while end < len(lines) and lines[end][0] in JS_BLANKS and not is_blank(lines[end]) and not fence[end]:
-            if alone[end] and any(promoted[n] for n in run_around(end)):
+        while end < len(self.lines) and self.lines[end][0] in JS_BLANKS and not is_blank(self.lines[end]):
+            if self.fence[end] or (self.alone[end] and self.keys(*self.run_around(end))):
                 break
             end += 1
-        return set(range(head, end))
+        return {*range(head, end)}
 
-    for number in range(len(lines)):
-        if not selected[number]:
-            continue
-        if alone[number]:
-            run = run_around(number)
-            if can_head(run.stop):
-                gone |= {*run} | with_continuations(run.stop)
-            elif all(c[1] in keys for n in run for c in comments[n] if c[0].endswith("promotion")):
-                gone |= {*run}
-            else:
-                parts += _selected_parts(run, comments, keys)
-            continue
-        gone |= with_continuations(number)
-        above = [n for n in run_around(number - 1) if n < number] if number and alone[number - 1] else []
-        if above and any(promoted[n] for n in above):
-            gone |= {*above}  # its run, or one that dangles above this marked heading
-        else:
-            text_above = above and above[0] > 0 and (can_head(above[0] - 1) or promoted[above[0] - 1])
-            while text_above and above and lines[above[0]][0] in JS_BLANKS:
+    def with_run_above(self, number: int) -> set[int]:
+        """A line with an inline marker, what continues it, and the run directly above it that goes with it."""
+        above = range(self.run_around(number - 1).start, number) if number and self.alone[number - 1] else range(0)
+        if not self.keys(*above) and above and (self.can_head(above[0] - 1) or self.keys(*range(above[0])[-1:])):
+            while above and self.lines[above[0]][0] in JS_BLANKS:
                 above = above[1:]  # these describe the text above them
-            gone |= {*above}
-    for first, last in blocks:
+        return {*above} | self.with_continuations(number)
+
+    def owned_by(self, number: int) -> set[int] | None:
+        """What goes with a marker in this line; ``None`` when it dangles."""
+        if not self.alone[number]:
+            return self.with_run_above(number)
+        run = self.run_around(number)
+        return {*run} | self.with_continuations(run.stop) if self.can_head(run.stop) else None
+
+    def parts_of(self, run: range, keys: Collection[str]) -> Iterator[tuple[int, Comment]]:
+        """The comments that go when some markers of a dangling run do."""
+        above: list[tuple[int, Comment]] = []
+        for place in [(n, c) for n in run for c in self.comments[n]]:
+            if place[1][0].endswith("lineage"):
+                above.append(place)
+                continue
+            if place[1][0].endswith("promotion") and place[1][1] in keys:
+                yield from (*above, place)
+            above = []
+
+
+def less_entries(text: str, keys: Collection[str]) -> str:
+    """The text less the entries of these keys, by D3 alone."""
+    file = PlainFile(text)
+    gone: set[int] = set()
+    parts: set[tuple[int, Comment]] = set()
+    for number in range(len(file.lines)):
+        if not any(key in keys for key in file.keys(number)):
+            continue
+        owned = file.owned_by(number)
+        if owned is not None:
+            gone |= owned
+        elif all(key in keys for key in file.keys(*file.run_around(number))):
+            gone |= {*file.run_around(number)}
+        else:
+            parts |= {*file.parts_of(file.run_around(number), keys)}
+    for first, last in file.blocks:
         if gone & {first, last}:
             gone |= {*range(first, last + 1)}
-    for number in range(len(lines)):
-        mine = [c for n, c in parts if n == number]
-        if mine and len(set(mine)) == len(comments[number]):
-            gone.add(number)
-    return "".join(_less_parts(line, [c for m, c in parts if m == n]) for n, line in enumerate(lines) if n not in gone)
+    left = []
+    for number, line in enumerate(file.lines):
+        mine = [comment for n, comment in parts if n == number]
+        if number not in gone and not (mine and len(mine) == len(file.comments[number])):
+            left.append(less_parts(line, mine))
+    return "".join(left)
 
 
-def _other_text(line: str, comments: list[Comment]) -> str:
-    return _less_parts(line, comments).strip(JS_BLANKS)
-
-
-def _less_parts(line: str, comments: list[Comment]) -> str:
-    for *_, start, end in sorted(set(comments), key=lambda c: -c[2]):
+def less_parts(line: str, comments: list[Comment]) -> str:
+    """The line without the characters of these comments."""
+    for *_, start, end in sorted(comments, key=lambda comment: -comment[2]):
         line = line[:start] + line[end:]
     return line
-
-
-def _selected_parts(run: range, comments: list[list[Comment]], keys: Collection[str]) -> Iterator[tuple[int, Comment]]:
-    above: list[tuple[int, Comment]] = []
-    for place in [(n, c) for n in run for c in comments[n]]:
-        if place[1][0].endswith("lineage"):
-            above.append(place)
-            continue
-        if place[1][0].endswith("promotion") and place[1][1] in keys:
-            yield from (*above, place)
-        above = []

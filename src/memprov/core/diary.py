@@ -14,19 +14,23 @@ from datetime import date
 
 from attrs import evolve, field, frozen
 
+from memprov.core.candidates import truncated
 from memprov.core.document import Document
 from memprov.core.entry_keys import collapse, diary_key
 from memprov.core.lineage import join_origins
 from memprov.core.markers import promotion_marker
-from memprov.core.neutralise import neutralise
+from memprov.core.neutralise import neutralise, neutralise_inline, one_line
 from memprov.core.records import Origin
 from memprov.core.text import WSP, line_spans
 
 __all__ = [
     "DIARY_PATH",
+    "MAX_HIGHLIGHTS",
     "DiaryBlock",
     "DiaryLine",
+    "Highlight",
     "add_blocks",
+    "add_history",
     "block_origins",
     "day_title",
     "diary_context",
@@ -40,10 +44,16 @@ _START = "<!-- openclaw:dreaming:diary:start -->"
 _END = "<!-- openclaw:dreaming:diary:end -->"
 _FENCE = re.compile(r"<!--[ \t]*openclaw:dreaming:diary:(start|end)[ \t]*-->", re.IGNORECASE)
 _BACKFILL = re.compile(r"<!--[ \t]*openclaw:dreaming:backfill-entry\b.*-->", re.IGNORECASE)
+#: The bullet and the corpus prefix that an entry's line begins with.
+_PREFIX = re.compile(r"(?:- )?\[([^\[\]/\s]+)/sessions/\1/[^\]]+?#L[0-9]+\] ")
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+_HISTORY = "## Memory Consolidation History"
+#: How many excerpts one consolidation leaves in the history.
+MAX_HIGHLIGHTS = 8
+_HIGHLIGHT_UNITS = 180
 _CONTEXT_BLOCKS = 3
 _CONTEXT_UNITS = 360
 
@@ -76,6 +86,15 @@ class DiaryBlock:
     title: str | None = None
     lead: str = ""
     source_path: str | None = None
+
+
+@frozen
+class Highlight:
+    """An excerpt of what a consolidation wrote (``new``) or replaced, under the key whose lineage covers both."""
+
+    key: str
+    text: str
+    new: bool
 
 
 def day_title(day: str) -> str:
@@ -133,6 +152,50 @@ def add_blocks(text: str | None, blocks: Iterable[DiaryBlock]) -> tuple[str, int
         inner = inner.rstrip("\r\n") + ending + ending if inner.strip(WSP) else ""
         inner += f"---\n\n{rendered}\n".replace("\n", ending)
     return (mark + body[:start] + inner + body[end:], added) if added else (text, 0)
+
+
+def add_history(
+    text: str | None, moment: str, counts: Iterable[tuple[str, int]], highlights: Iterable[Highlight]
+) -> str:
+    """The diary file with a record of one consolidation at the end of its history (FACTS 4.5).
+
+    Each excerpt has its own marker, since it says what the entry says; at most ``MAX_HIGHLIGHTS`` are kept. All other
+    bytes stay.
+    """
+    text = text or ""
+    lines = [f"### {moment}", "", *(f"- {name}: {count}" for name, count in counts)]
+    for highlight in tuple(highlights)[:MAX_HIGHLIGHTS]:
+        lines += [promotion_marker(highlight.key), f"- `{'+' if highlight.new else '-'} {_excerpt(highlight.text)}`"]
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    body = text[len(mark) :]
+    end = _history_end(body)
+    head = "" if end is not None else f"{_HISTORY}\n\n"
+    before, after = (body, "") if end is None else (body[:end], body[end:])
+    gap = "" if not before or before.endswith(("\n\n", "\r\n\r\n")) else "\n" if before.endswith("\n") else "\n\n"
+    ending = "\r\n" if "\r\n" in body else "\n"
+    added = f"{gap}{head}" + "\n".join(lines) + ("\n\n" if after else "\n")
+    return mark + before + added.replace("\n", ending) + after
+
+
+def _history_end(body: str) -> int | None:
+    """Where the last history ends: at the next heading of its level or above, a managed fence, or the end."""
+    lines = Document(body).lines
+    starts = [n for n, line in enumerate(lines) if line.level == 2 and line.text.rstrip(WSP) == _HISTORY]
+    if not starts:
+        return None
+    return next(
+        (line.start for line in lines[starts[-1] + 1 :] if 0 < line.level <= 2 or line.managed_fence), len(body)
+    )
+
+
+def _excerpt(text: str) -> str:
+    """A text for a code span on its line: cut, without backticks, and nothing in it structure."""
+    said = one_line(text).replace("`", "'")
+    if prefix := _PREFIX.match(said):
+        said = prefix[0] + neutralise_inline(said[prefix.end() :])
+    else:
+        said = neutralise_inline(said)
+    return truncated(said, _HIGHLIGHT_UNITS).rstrip(WSP)
 
 
 def remove_backfill_blocks(text: str, keep_keys: frozenset[str] = frozenset()) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from enum import IntEnum
 
 from attrs import evolve, frozen
 
+from memprov.core.lineage import edges_after_drop
 from memprov.core.records import HostEvent, MemoryFile, Preimage, RewindBatch
 from memprov.core.snapshot import MemorySnapshot
 from memprov.core.text import Spans, cut, digest, json_text
@@ -174,7 +175,8 @@ class RemoveFile:
 @frozen
 class DropOrigins:
     """Drop every origin row of these entries in this agent's ledger: the evidence, so last (step 5), but for
-    collateral entries, whose text must still exist to name them (step 2, D4).
+    collateral entries, whose text must still exist to name them (step 2, D4). The edges that name them go along, and
+    those that then lead nowhere.
     """
 
     agent_id: str
@@ -269,7 +271,11 @@ def apply_effect(snapshot: MemorySnapshot, effect: Effect) -> MemorySnapshot:
                 stale_copies=tuple(c for c in snapshot.stale_copies if c.path != effect.path),
             )
         case DropOrigins():
-            return evolve(snapshot, origins=snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id))
+            origins = snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id)
+            transfers = snapshot.transfers
+            if effect.agent_id == snapshot.store.agent_id:
+                transfers = edges_after_drop(transfers, origins.keys, named=frozenset(effect.entry_keys))
+            return evolve(snapshot, origins=origins, transfers=transfers)
 
 
 def _without(values: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:

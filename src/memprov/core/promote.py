@@ -26,10 +26,24 @@ from memprov.core.staging import StagedEntry
 from memprov.core.text import digest, u16_length
 from memprov.core.write_effects import MarkPromoted, ReplaceText, RequireAdmitted, WriteEffect
 
-__all__ = ["MEMORY_PATH", "PromotionLimits", "PromotionPlan", "PromotionReport", "plan_promotion", "render_promotion"]
+__all__ = [
+    "MEMORY_HEADER",
+    "MEMORY_PATH",
+    "PromotionLimits",
+    "PromotionPlan",
+    "PromotionReport",
+    "Ranked",
+    "annotations",
+    "entry_text",
+    "memory_text",
+    "plan_promotion",
+    "rank_entries",
+    "render_promotion",
+]
 
 MEMORY_PATH = "MEMORY.md"
-_HEADER = "# Long-Term Memory\n\n"
+#: What a new file begins with.
+MEMORY_HEADER = "# Long-Term Memory\n\n"
 _TAG_NOISE = re.compile(r"[,;]|<!--|--!?>")
 
 
@@ -59,7 +73,9 @@ class PromotionPlan:
 
 
 @frozen
-class _Ranked:
+class Ranked:
+    """An entry that passed the gates, its signals, and the corpus line that says what it says, with its number."""
+
     entry: StagedEntry
     signals: Signals
     number: int
@@ -69,6 +85,11 @@ class _Ranked:
     @score.default
     def _score(self) -> float:
         return self.signals.score
+
+    @property
+    def cited(self) -> StagedEntry:
+        """The entry as its source has it now."""
+        return evolve(self.entry, snippet=self.line, start_line=self.number, end_line=self.number)
 
 
 def plan_promotion(
@@ -82,9 +103,9 @@ def plan_promotion(
 ) -> PromotionPlan:
     """Plan one promotion from the store's snapshot and its staged entries. ``today`` names the section."""
     thresholds, limits = thresholds or Thresholds(), limits or PromotionLimits()
-    text = next((file.text for file in snapshot.files if file.path == MEMORY_PATH), None)
+    text = memory_text(snapshot)
     refused: dict[str, Gate] = {}
-    ranked = list(_rank(snapshot, entries, now_ms, thresholds, frozenset(promotion_keys(text or "")), refused))
+    ranked = list(rank_entries(snapshot, entries, now_ms, thresholds, refused))
     chosen, composed = _compose(text, ranked, today, limits, refused)
     keys = tuple(item.entry.key for item in chosen)
     report = PromotionReport(keys, tuple(sorted(refused.items())))
@@ -100,25 +121,33 @@ def plan_promotion(
     return PromotionPlan(effects, report)
 
 
-def _rank(
+def memory_text(snapshot: MemorySnapshot) -> str | None:
+    """What MEMORY.md holds; ``None`` where there is none."""
+    return next((file.text for file in snapshot.files if file.path == MEMORY_PATH), None)
+
+
+def rank_entries(
     snapshot: MemorySnapshot,
     entries: Iterable[StagedEntry],
     now_ms: int,
     thresholds: Thresholds,
-    visible: frozenset[str],
     refused: dict[str, Gate],
-) -> Iterator[_Ranked]:
+) -> Iterator[Ranked]:
     """The entries that pass, strongest first; the others go into ``refused``."""
     entries = tuple(entries)
-    rows = snapshot.origins.touching(entry_keys=[entry.key for entry in entries]).rows()
+    visible = frozenset(promotion_keys(memory_text(snapshot) or ""))
+    rows = tuple(snapshot.origins.touching(entry_keys=[entry.key for entry in entries]).rows())
     classes: Mapping[str, OriginClass] = entry_classes(rows)
+    forgotten = {row.entry_key for row in rows if row.session_id in snapshot.tombstones}
     agent = snapshot.store.agent_id
     lines = _Sources(agent, {file.path: file.text for file in snapshot.corpus})
     passed = []
     for entry in entries:
         closed = gate(entry, classes.get(entry.key))
         number, line = lines.find(entry)
-        item = _Ranked(entry, signals_of(entry, now_ms), number, line)
+        item = Ranked(entry, signals_of(entry, now_ms), number, line)
+        if closed is None and entry.key in forgotten:
+            closed = Gate.FORGOTTEN
         if closed is None and entry.key in visible:
             closed = Gate.PROMOTED
         if closed is None and u16_length(_said(agent, entry.snippet)) < MIN_SNIPPET_UNITS:
@@ -166,17 +195,16 @@ class _Sources:
 
 
 def _compose(
-    text: str | None, ranked: list[_Ranked], today: str, limits: PromotionLimits, refused: dict[str, Gate]
-) -> tuple[list[_Ranked], str]:
+    text: str | None, ranked: list[Ranked], today: str, limits: PromotionLimits, refused: dict[str, Gate]
+) -> tuple[list[Ranked], str]:
     """The file with a section of the strongest entries that fit; the others go into ``refused``."""
-    start = text or _HEADER
+    start = text or MEMORY_HEADER
     if not start.endswith("\n"):
         start += "\n"
     composed = f"{start}\n## Promoted From Short-Term Memory ({today})\n\n"
     chosen: list[_Ranked] = []
     for item in ranked:
-        found = evolve(item.entry, snippet=item.line, start_line=item.number, end_line=item.number)
-        added = render_promotion(found, item.signals, limits)
+        added = render_promotion(item.cited, item.signals, limits)
         if len(chosen) < limits.entries and len(composed) + len(added) <= limits.file_characters:
             chosen.append(item)
             composed += added
@@ -191,18 +219,22 @@ def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimi
     count = entry.recall_count + entry.daily_count + entry.grounded_count
     average = entry.total_score / max(count, 1)
     facts = f"score={signals.score:.3f} signals={count} recalls={entry.recall_count} avg={average:.3f}"
-    importance = min(max(round(signals.score * 10), 3), 10)
     parts = [
-        f"- {_text(entry, limits)}",
+        f"- {entry_text(entry, limits)}",
         f"[{facts} source={neutralise_inline(one_line(entry.path))}:{entry.start_line}-{entry.end_line}]",
+        *annotations(entry, signals),
     ]
-    if tags := ", ".join(filter(None, map(_tag, entry.concept_tags[:3]))):
-        parts.append(f"<!-- trigger: {tags} -->")
-    parts.append(f"<!-- importance: {importance} -->")
     return f"{promotion_marker(entry.key)}\n{' '.join(parts)}\n"
 
 
-def _text(entry: StagedEntry, limits: PromotionLimits) -> str:
+def annotations(entry: StagedEntry, signals: Signals) -> Iterator[str]:
+    """The comments that describe an entry in a file (FACTS 4.4)."""
+    if tags := ", ".join(filter(None, map(_tag, entry.concept_tags[:3]))):
+        yield f"<!-- trigger: {tags} -->"
+    yield f"<!-- importance: {min(max(round(signals.score * 10), 3), 10)} -->"
+
+
+def entry_text(entry: StagedEntry, limits: PromotionLimits) -> str:
     """The snippet as it may stand in a file: one line, its own corpus prefix kept, everything else disarmed."""
     snippet = one_line(entry.snippet)
     agent = snippet.partition("/")[0].removeprefix("[")

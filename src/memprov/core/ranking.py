@@ -26,6 +26,8 @@ class Gate(StrEnum):
 
     UNTRUSTED = "untrusted"
     NO_ORIGIN = "no origin"
+    FORGOTTEN = "a source session is forgotten"
+    NOT_INTERACTIVE = "not from an interactive session"
     PROMOTED = "promoted already"
     SOURCE_GONE = "its source no longer says so"
     TOO_SHORT = "too short"

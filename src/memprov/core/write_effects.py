@@ -23,7 +23,7 @@ from memprov.core.effects import (
     DropSignals,
     apply_effect,
 )
-from memprov.core.lineage import OriginTable
+from memprov.core.lineage import OriginTable, TransferEdge, edges_after_drop, joined_edges
 from memprov.core.records import (
     CuratedWrite,
     MemoryFile,
@@ -45,11 +45,14 @@ __all__ = [
     "AppendCorpus",
     "DropSeenHashes",
     "MarkPromoted",
+    "PruneOrigins",
     "RecordArtifact",
     "RecordOrigins",
     "RecordRewind",
+    "RecordTransfers",
     "ReleaseArtifact",
     "ReleaseOrigins",
+    "ReleaseTransfers",
     "ReplaceText",
     "RequireAdmitted",
     "SetCheckpoints",
@@ -94,6 +97,33 @@ class ReleaseOrigins:
 
     agent_id: str
     rows: tuple[tuple[str, str], ...]
+
+
+@frozen
+class RecordTransfers:
+    """Remember in the agent's ledger which entries a survivor was made of: after its origins, before its text."""
+
+    agent_id: str
+    edges: tuple[TransferEdge, ...]
+
+
+@frozen
+class ReleaseTransfers:
+    """Forget these transfers: those of what certainly was not published. The twin of ``ReleaseOrigins``."""
+
+    agent_id: str
+    transfer_ids: tuple[str, ...] = field(converter=strings)
+
+
+@frozen
+class PruneOrigins:
+    """Drop the agent's origins of entries that nothing shows any more (FACTS 5.5, ``lineage.prunable_keys``).
+
+    Unlike ``DropOrigins`` it forgets nobody: the edges that lead from these entries to one that is left stay.
+    """
+
+    agent_id: str
+    entry_keys: tuple[str, ...] = field(converter=strings)
 
 
 @frozen
@@ -208,6 +238,9 @@ WriteEffect = (
     RequireAdmitted
     | RecordOrigins
     | ReleaseOrigins
+    | RecordTransfers
+    | ReleaseTransfers
+    | PruneOrigins
     | AppendCorpus
     | StageEntries
     | MarkPromoted
@@ -277,6 +310,8 @@ def apply_write(snapshot: MemorySnapshot, effect: WriteEffect) -> MemorySnapshot
             rows = frozenset((entry, effect.agent_id, session) for entry, session in effect.rows)
             kept = (r for r in snapshot.origins.rows() if (r.entry_key, r.agent_id, r.session_id) not in rows)
             return evolve(snapshot, origins=OriginTable.from_rows(kept))
+        case RecordTransfers() | ReleaseTransfers() | PruneOrigins():
+            return _transferred(snapshot, effect)
         case AppendCorpus():
             now = _text_of(snapshot.corpus, effect.path)
             return evolve(snapshot, corpus=_with_text(snapshot.corpus, effect.path, append_lines(now, effect)))
@@ -312,6 +347,21 @@ def apply_write(snapshot: MemorySnapshot, effect: WriteEffect) -> MemorySnapshot
             return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(effect.entry_keys))
         case _:
             return apply_effect(snapshot, effect)
+
+
+def _transferred(snapshot: MemorySnapshot, effect: RecordTransfers | ReleaseTransfers | PruneOrigins) -> MemorySnapshot:
+    if effect.agent_id != snapshot.store.agent_id:
+        pruned = effect.entry_keys if isinstance(effect, PruneOrigins) else ()
+        return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(pruned))
+    match effect:
+        case RecordTransfers():
+            return evolve(snapshot, transfers=joined_edges((*effect.edges, *snapshot.transfers)))
+        case ReleaseTransfers():
+            gone = frozenset(effect.transfer_ids)
+            return evolve(snapshot, transfers=tuple(e for e in snapshot.transfers if e.transfer_id not in gone))
+        case PruneOrigins():
+            origins = snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id)
+            return evolve(snapshot, origins=origins, transfers=edges_after_drop(snapshot.transfers, origins.keys))
 
 
 def _text_of(files: tuple[MemoryFile, ...], path: str) -> str | None:

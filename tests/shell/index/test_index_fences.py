@@ -198,7 +198,11 @@ class Actors:
 
 #: Who takes part. All orders in every run, each with one of the moments at which the purge dies; the long profile
 #: (`nox -s fuzz`) has all four together and every moment.
-CASTS = [{"sync": 2, "purge": 2, "editor": 1}, {"rebuild": 2, "purge": 2, "editor": 1}, {"sync": 2, "rebuild": 2, "purge": 1}]
+CASTS = [
+    {"sync": 2, "purge": 2, "editor": 1},
+    {"rebuild": 2, "purge": 2, "editor": 1},
+    {"sync": 2, "rebuild": 2, "purge": 1},
+]
 LONG = settings().max_examples >= 1000
 
 

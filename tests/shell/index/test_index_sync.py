@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -329,7 +330,7 @@ def test_long_sources_are_cut_by_the_budget_given(world: World) -> None:
     spans = sorted((hit.start_line, hit.end_line) for hit in search(world.store, "row", limit=100))
     assert len(spans) > 5
     assert spans[0][0] == 1
-    assert all(start <= end + 1 for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(start <= end + 1 for (_, end), (start, _) in pairwise(spans))
 
 
 class Broken(ToyEmbedder):

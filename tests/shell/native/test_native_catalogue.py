@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from attrs import evolve
 
@@ -117,6 +118,8 @@ def test_a_key_has_one_live_session(store: NativeStore) -> None:
     assert states(store) == {"s0": "retained", "s1": "live"}
     store.record_session(SessionRecord("main", "keyless-1"))
     store.record_session(SessionRecord("main", "keyless-2"))
+    with store.layout.ledger.writing() as connection, pytest.raises(apsw.ConstraintError):  # nor by another way
+        connection.execute("UPDATE sessions SET state = 'live'")
 
 
 def test_what_was_rotated_out_does_not_come_back_by_rotation(store: NativeStore) -> None:
@@ -188,6 +191,16 @@ def test_D9_a_tombstone_is_of_one_agent(tmp_path: Path) -> None:
     assert [set(store.forgotten(["s1"])) for store in (main, other)] == [{"s1"}, set()]
     forget(other, Selectors(sessions=["s1"]))
     assert other.forgotten() == {"s1"}
+
+
+def test_case_G12_a_tombstone_that_is_there_keeps_its_time(store: NativeStore) -> None:
+    clock = Clock()
+    store = hasty(store, clock)
+    for _ in range(2):
+        forget(store, Selectors(sessions=["s1"]))
+        clock.now += 60
+    assert rows(store.layout.ledger, "tombstones") == [("s1", "forgotten", NOW)]
+    assert store.snapshot().revision == 2
 
 
 def test_forgotten_ids_are_matched_exactly(store: NativeStore) -> None:

@@ -224,7 +224,7 @@ def test_every_ledger_says_what_it_is(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for file, schema in zip(ledgers(store), (AGENT_LEDGER, SHARED_LEDGER), strict=True):
         assert pragma(file, "application_id") == schema.application_id
-        assert pragma(file, "user_version") == schema.version == 1
+        assert pragma(file, "user_version") == schema.version == len(schema.steps)
         assert pragma(file, "journal_mode") == "wal"
         with file.writing() as connection:
             strict = connection.execute("SELECT name, strict FROM pragma_table_list WHERE schema = 'main'")
@@ -291,8 +291,16 @@ def test_an_older_ledger_is_brought_up_to_date_by_the_first_write(tmp_path: Path
     later = newer(store, NEXT, "ALTER TABLE later ADD COLUMN y INTEGER")
     later.record_session(SessionRecord("main", "s2"))
     assert rows(store.layout.ledger, "later") == [("s1", None)]
-    assert pragma(later.layout.ledger, "user_version") == 3
+    assert pragma(later.layout.ledger, "user_version") == AGENT_LEDGER.version + 2
     assert [s.session_id for s in later.catalogue()] == ["s1", "s2"]
+
+
+def test_what_fills_a_new_ledger_is_not_added_to_an_older_one(tmp_path: Path) -> None:
+    store = fresh_store(tmp_path / "store")
+    filled: list[str] = []
+    for file in (newer(store, NEXT).layout.ledger, LedgerFile(str(tmp_path / "new.sqlite"), AGENT_LEDGER)):
+        file.create(lambda connection: filled.append(connection.filename))
+    assert filled == [str(tmp_path / "new.sqlite")]
 
 
 def test_I3_an_older_ledger_is_read_without_being_changed(tmp_path: Path) -> None:
@@ -312,7 +320,7 @@ def test_a_step_that_fails_leaves_the_old_schema_whole(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="later already exists"):
         later.record_session(SessionRecord("main", "s2"))
     assert "later" not in tables(store.layout.ledger)
-    assert pragma(store.layout.ledger, "user_version") == 1
+    assert pragma(store.layout.ledger, "user_version") == AGENT_LEDGER.version
     assert [s.session_id for s in store.catalogue()] == ["s1"]
 
 
@@ -335,7 +343,7 @@ def test_a_newer_ledger_is_refused_by_every_use(tmp_path: Path) -> None:
         lambda: store.record_session(SessionRecord("main", "s2")),
         lambda: forget(store, Selectors(sessions=["s1"])),
     ):
-        with pytest.raises(SchemaError, match="version 2; this memprov knows versions up to 1"):
+        with pytest.raises(SchemaError, match="version 3; this memprov knows versions up to 2"):
             use()
     assert Path(store.layout.ledger.path).read_bytes() == before
 

@@ -247,11 +247,12 @@ def test_I11_anothers_writes_are_not_ours(tmp_path: Path) -> None:
     a, b = fresh_store(tmp_path / "store", "a"), fresh_store(tmp_path / "store", "b")
     with observe(a):
         file(a).write_text("x\n")
-    with observe(b) as write:
+    with observe(b, "s2") as write:
         file(b).write_text("y\n")
     assert verdict(write) == ("agent", None)  # but the chain is the file's
     assert a.snapshot().ledger_writes == (CuratedWrite("MEMORY.md", NOW, "s1"),)
-    assert preview(b, Selectors(sessions=["s1"])).report.curated_writes
+    assert b.snapshot().ledger_writes == (CuratedWrite("MEMORY.md", NOW, "s2"),)
+    assert preview(b, Selectors(sessions=["s2"])).report.curated_writes
     assert not preview(a, Selectors(sessions=["s2"])).report.curated_writes
 
 

@@ -20,7 +20,7 @@ from memprov.errors import (
     StaleStateError,
     StoreNotFoundError,
 )
-from memprov.shell.openclaw.database import Database, QuietAccess, Reader, writing
+from memprov.shell.sqlite import Database, QuietAccess, Reader, writing
 from tests.shell.openclaw.lab import Lab, Leftover, fingerprint
 
 RAISE = "UPDATE memory_index_state SET revision = 777"

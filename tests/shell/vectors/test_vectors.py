@@ -167,8 +167,8 @@ def test_bad_input_is_refused_and_changes_nothing(kind: str) -> None:
         for ids, matrix in BAD_ROWS:
             with pytest.raises(InputError):
                 index.put(ids, matrix)  # type: ignore[arg-type]
-        for vector in (rows(1), rows(1, dimensions=9)[0], rows(1)[0] / np.float32(0)):
-            with pytest.raises(InputError), np.errstate(all="ignore"):
+        for vector in (rows(1), rows(1, dimensions=9)[0], rows(1)[0] * np.float32("inf")):
+            with pytest.raises(InputError):
                 index.nearest(vector, 1)
         for limit in (0, -1, True, 1.0):
             with pytest.raises(InputError):

@@ -15,10 +15,10 @@ from memprov.core.fences import Change, Present, Refusal, check_generation, chec
 from memprov.core.index_effects import DropSource, IndexedChunk, IndexEffect, PublishSource, ReplaceIndex
 from memprov.core.indexing import IndexedSource, IndexState
 from memprov.core.records import OriginClass, SessionRecord
+from memprov.shell.cells import integer, text
 from memprov.shell.native.agent_effects import delete_chunks, raise_revision
 from memprov.shell.native.catalogue import forgotten_ids, read_sessions
 from memprov.shell.native.ledger_file import batches, from_raw, raw
-from memprov.shell.openclaw.values import integer, text
 
 __all__ = ["FileLook", "Publication", "read_index_state", "revision_of"]
 

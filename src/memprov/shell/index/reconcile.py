@@ -14,13 +14,14 @@ from attrs import evolve, fields, frozen
 from memprov.core.admission import Purpose, decide_admission
 from memprov.core.indexing import session_path
 from memprov.core.records import OriginClass
+from memprov.shell.cells import integer, text
 from memprov.shell.index.search import reading
 from memprov.shell.native import NativeStore
 from memprov.shell.native.agent_effects import delete_chunks, raise_revision
 from memprov.shell.native.catalogue import forgotten_ids, read_sessions
 from memprov.shell.native.ledger_file import batches, from_raw, raw, transaction
-from memprov.shell.openclaw.database import _explained as explained
-from memprov.shell.openclaw.values import integer, text
+from memprov.shell.native.writes import file_digest
+from memprov.shell.sqlite import explained
 from memprov.shell.vectors.mirror import reflect
 
 __all__ = ["ReconcileReport", "reconcile"]
@@ -57,10 +58,10 @@ def reconcile(store: NativeStore, *, repair: bool = False) -> ReconcileReport:
     """Compare the parts of the index; with ``repair``, under the lock, take away what does not belong."""
     if not repair:
         with reading(store) as ledger:
-            return _compare(ledger, store.layout.agent_id)
+            return _compare(ledger, store)
     with store.exclusive() as writer, explained(store.layout.ledger.database, "writing"):
         with transaction(writer.ledger):
-            report = _compare(writer.ledger, store.layout.agent_id)
+            report = _compare(writer.ledger, store)
             if not report.sound:
                 _repair(writer.ledger, report)
                 raise_revision(writer.ledger)
@@ -68,7 +69,7 @@ def reconcile(store: NativeStore, *, repair: bool = False) -> ReconcileReport:
     return evolve(report, repaired=not report.sound)
 
 
-def _compare(ledger: apsw.Connection, agent_id: str) -> ReconcileReport:
+def _compare(ledger: apsw.Connection, store: NativeStore) -> ReconcileReport:
     def names(statement: str) -> tuple[str, ...]:
         return tuple(sorted(text(row[0]) for row in ledger.execute(statement)))
 
@@ -90,10 +91,18 @@ def _compare(ledger: apsw.Connection, agent_id: str) -> ReconcileReport:
             "SELECT chunk_id FROM chunks WHERE chunk_rowid NOT IN (SELECT id FROM chunks_text_docsize)"
         ),
         cache_orphans=names("SELECT DISTINCT hash FROM embedding_cache WHERE hash NOT IN (SELECT hash FROM chunks)"),
-        source_orphans=tuple(sorted(noted - chunked)),
+        source_orphans=tuple(sorted(place for place in noted - chunked if not _is_waiting(ledger, store, place))),
         source_missing=tuple(sorted(chunked - noted)),
-        origin_missing=_unanswered(ledger, agent_id),
+        origin_missing=_unanswered(ledger, store.layout.agent_id),
     )
+
+
+def _is_waiting(ledger: apsw.Connection, store: NativeStore, place: Place) -> bool:
+    """Whether this is a file that has changed since it was indexed, by a purge, say: the next sync sees to it."""
+    path, source = place
+    rows = ledger.execute("SELECT hash FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source))
+    digest = file_digest(store.layout.workspace, path, store.calls) if source == "memory" else None
+    return digest is not None and all(text(row[0]) != digest for row in rows)
 
 
 def _places(ledger: apsw.Connection, statement: str, *bindings: str) -> frozenset[Place]:

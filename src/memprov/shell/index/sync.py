@@ -37,7 +37,7 @@ from memprov.shell.index.ledger import Publication, read_index_state
 from memprov.shell.native import NativeStore, NativeWriter
 from memprov.shell.native.ledger_file import transaction
 from memprov.shell.native.reader import QuietReading
-from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.sqlite import explained
 from memprov.shell.sweeps import TranscriptReader
 from memprov.shell.vectors.lance import LanceVectors
 from memprov.shell.vectors.mirror import distrust, mirror_directory, reflect

@@ -13,20 +13,30 @@ from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.lineage import Basis, join_origins, lineage_digest
 from memprov.core.records import Origin
 from memprov.core.text import json_text
-from memprov.core.write_effects import RecordOrigins, ReleaseOrigins, RequireAdmitted
+from memprov.core.write_effects import (
+    PruneOrigins,
+    RecordOrigins,
+    RecordTransfers,
+    ReleaseOrigins,
+    ReleaseTransfers,
+    RequireAdmitted,
+)
 from memprov.errors import InputError, StaleStateError
+from memprov.shell.cells import integer, text
 from memprov.shell.native.catalogue import forgotten_ids
 from memprov.shell.native.ledger_file import batches, raw, storable, transaction
-from memprov.shell.openclaw.values import integer, text
 
 __all__ = [
     "delete_chunks",
     "drop_origins",
+    "prune_origins",
     "purge_index",
     "raise_revision",
     "record_origins",
     "record_tombstones",
+    "record_transfers",
     "release_origins",
+    "release_transfers",
     "require_admitted",
 ]
 
@@ -68,10 +78,50 @@ def purge_index(connection: apsw.Connection, effect: PurgeIndex, basis: Basis) -
 
 
 def drop_origins(connection: apsw.Connection, effect: DropOrigins) -> None:
-    """Step 5: the evidence."""
+    """Step 5: the evidence, and every edge that names it."""
     with transaction(connection):
         for batch in batches(effect.entry_keys):
-            connection.execute("DELETE FROM origins WHERE entry_key IN (SELECT value FROM json_each(?))", (batch,))
+            for column in ("survivor", "parent"):
+                connection.execute(
+                    f"DELETE FROM transfers WHERE {column} IN (SELECT value FROM json_each(?))", (batch,)
+                )
+        _delete_origins(connection, effect.entry_keys)
+
+
+def prune_origins(connection: apsw.Connection, effect: PruneOrigins) -> None:
+    """Drop origins of what nothing shows; edges to what is left stay."""
+    with transaction(connection):
+        _delete_origins(connection, effect.entry_keys)
+
+
+def record_transfers(connection: apsw.Connection, effect: RecordTransfers, now_ms: int) -> None:
+    """Remember the edges; one that is there keeps its time."""
+    with transaction(connection):
+        connection.executemany(
+            "INSERT OR IGNORE INTO transfers VALUES (?, ?, ?, ?, ?)",
+            ((e.survivor, e.parent, e.transfer_id, e.action, now_ms) for e in effect.edges),
+        )
+
+
+def release_transfers(connection: apsw.Connection, effect: ReleaseTransfers) -> None:
+    """Forget these transfers."""
+    with transaction(connection):
+        for batch in batches(effect.transfer_ids):
+            connection.execute("DELETE FROM transfers WHERE transfer_id IN (SELECT value FROM json_each(?))", (batch,))
+
+
+def _delete_origins(connection: apsw.Connection, entry_keys: Iterable[str]) -> None:
+    """Delete the rows of these entries, then the edges from which no way leads to an entry with origins."""
+    for batch in batches(entry_keys):
+        connection.execute("DELETE FROM origins WHERE entry_key IN (SELECT value FROM json_each(?))", (batch,))
+    connection.execute(
+        """
+        WITH RECURSIVE reached (entry_key) AS (
+            SELECT survivor FROM transfers WHERE EXISTS (SELECT 1 FROM origins WHERE entry_key = survivor)
+            UNION SELECT t.parent FROM transfers AS t JOIN reached ON t.survivor = reached.entry_key)
+        DELETE FROM transfers WHERE survivor NOT IN (SELECT entry_key FROM reached)
+        """
+    )
 
 
 def require_admitted(connection: apsw.Connection, effect: RequireAdmitted) -> None:

@@ -23,8 +23,8 @@ from memprov.core.selection import Selectors
 from memprov.core.sessions import identity_from_json, identity_json, resolve_kinds
 from memprov.core.text import WSP, json_text
 from memprov.errors import CorruptStoreError, InputError
+from memprov.shell.cells import integer, text
 from memprov.shell.native.ledger_file import batches, storable, transaction
-from memprov.shell.openclaw.values import integer, text
 
 __all__ = [
     "archive",

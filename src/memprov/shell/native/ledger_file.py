@@ -20,10 +20,9 @@ from attrs import frozen
 
 from memprov.core.text import json_text, to_bytes, to_text
 from memprov.errors import CorruptStoreError, RefusedError, SchemaError, StoreNotFoundError
+from memprov.shell.cells import Value, integer
 from memprov.shell.native.schema import Schema
-from memprov.shell.openclaw.database import BUSY_MS, Database, QuietAccess, Reader
-from memprov.shell.openclaw.database import _explained as explained
-from memprov.shell.openclaw.values import Value, integer
+from memprov.shell.sqlite import BUSY_MS, Database, QuietAccess, Reader, explained
 from memprov.shell.workspace import CALLS
 
 __all__ = ["LedgerFile", "batches", "from_raw", "raw", "storable", "sync_directory", "transaction"]

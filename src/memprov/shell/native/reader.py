@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Protocol, TypeVar
@@ -16,16 +17,17 @@ import apsw
 import numpy as np
 from attrs import evolve, frozen
 
-from memprov.core.lineage import OriginTable
-from memprov.core.records import IndexSource, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
+from memprov.core.lineage import OriginTable, TransferEdge
+from memprov.core.prune import Sibling, named_keys
+from memprov.core.records import IndexSource, Origin, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
 from memprov.core.snapshot import ChunkTable, MemorySnapshot
 from memprov.errors import StoreNotFoundError
+from memprov.shell.cells import integer, text
 from memprov.shell.native.catalogue import forgotten_ids, internal_ids, read_sessions
 from memprov.shell.native.layout import Layout
-from memprov.shell.native.ledger_file import LedgerFile, from_raw
+from memprov.shell.native.ledger_file import LedgerFile, batches, from_raw
 from memprov.shell.native.writes import read_ledger_writes
-from memprov.shell.openclaw.database import QuietAccess
-from memprov.shell.openclaw.values import integer, text
+from memprov.shell.sqlite import QuietAccess
 from memprov.shell.workspace import Calls, scan
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "read_place",
     "read_rewinds",
     "read_sibling_keys",
+    "read_siblings",
     "read_signals",
     "read_snapshot",
     "require_workspace",
@@ -135,6 +138,12 @@ def _agent_part(connection: apsw.Connection, layout: Layout) -> MemorySnapshot:
         cache_rows=_number(connection, "SELECT count(*) FROM embedding_cache"),
         revision=_number(connection, "SELECT revision FROM index_state"),
         internal_sessions=internal_ids(read_sessions(connection, layout.agent_id)),
+        transfers=tuple(
+            TransferEdge(text(survivor), text(parent), text(transfer_id), text(action), integer(at_ms))
+            for survivor, parent, transfer_id, action, at_ms in connection.execute(
+                "SELECT survivor, parent, transfer_id, action, at_ms FROM transfers ORDER BY 1, 2, 3"
+            )
+        ),
     )
 
 
@@ -228,6 +237,36 @@ def read_sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
         if access.exists(file):
             found |= access.read(file, lambda connection: frozenset(keys(connection)))
     return frozenset(found)
+
+
+def read_siblings(layout: Layout, access: Access, entry_keys: tuple[str, ...]) -> tuple[Sibling, ...]:
+    """The other agents of the same workspace: their origins of these entries, and what their indexes show."""
+
+    def view(connection: apsw.Connection, agent_id: str) -> Sibling | None:
+        if read_place(connection) != layout.place:
+            return None
+        rows = tuple(
+            Origin(text(key), agent_id, text(session), None if name is None else text(name), text(kind), integer(at))
+            for batch in batches(entry_keys)
+            for key, session, name, kind, at in connection.execute(
+                "SELECT entry_key, session_id, session_key, origin_class, observed_at_ms FROM origins "
+                "WHERE entry_key IN (SELECT value FROM json_each(?))",
+                (batch,),
+            )
+        )
+        shown = connection.execute(
+            "SELECT CAST(text AS BLOB) FROM chunks WHERE source = 'memory' AND text LIKE '%openclaw-memory-promotion%'"
+        )
+        keys = frozenset(key for (body,) in shown for key in named_keys(from_raw(body)))
+        return Sibling(agent_id, rows, keys, forgotten_ids(connection, {row.session_id for row in rows}))
+
+    found: list[Sibling] = []
+    for agent_id in layout.other_agents():
+        file = layout.ledger_of(agent_id)
+        if access.exists(file):
+            sibling = access.read(file, partial(view, agent_id=agent_id))
+            found += [] if sibling is None else [sibling]
+    return tuple(found)
 
 
 def _texts(connection: apsw.Connection, statement: str) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ purge would leave the same text behind in a sibling's ledger.
 
 Tables are STRICT. Text that need not be valid Unicode (paths, and content of files) is stored as the bytes it came from
 and read back through ``CAST(… AS BLOB)``; ids and keys are always valid text. Origins are found from either side: by
-entry through the primary key, by session through an index that covers it. The full text follows its chunks by
+entry through the primary key, by session through an index that covers it. Transfers name entries only and go with
+their origins. The full text follows its chunks by
 triggers, and overwrites what it deletes from the first write on (TESTING, "What makes a deleted string leave").
 
 A step is never edited once it was released: a change of the schema is a step more.
@@ -158,6 +159,18 @@ CREATE TABLE receipts (
 ) STRICT;
 """
 
+_AGENT_2 = """
+CREATE TABLE transfers (
+    survivor TEXT NOT NULL,
+    parent TEXT NOT NULL,
+    transfer_id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    PRIMARY KEY (survivor, parent, transfer_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX transfers_by_parent ON transfers (parent);
+"""
+
 _SHARED_1 = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -247,5 +260,5 @@ CREATE INDEX writes_by_path ON writes (path, write_id);
 """
 
 #: "mpvA" and "mpvS" as big-endian integers, for ``file`` and for telling a foreign database.
-AGENT_LEDGER = Schema("the ledger", 0x6D707641, (_AGENT_1,))
+AGENT_LEDGER = Schema("the ledger", 0x6D707641, (_AGENT_1, _AGENT_2))
 SHARED_LEDGER = Schema("the shared ledger", 0x6D707653, (_SHARED_1,))

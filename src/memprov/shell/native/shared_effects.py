@@ -31,10 +31,10 @@ from memprov.core.write_effects import (
     StorePreimage,
     TakeRewinds,
 )
+from memprov.shell.cells import integer, text
 from memprov.shell.native.ledger_file import batches, from_raw, raw, transaction
 from memprov.shell.native.staging import put_checkpoint, put_entry
 from memprov.shell.native.writes import record_artifact, release_artifact
-from memprov.shell.openclaw.values import integer, text
 
 __all__ = ["SharedEffect", "apply_shared"]
 

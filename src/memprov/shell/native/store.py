@@ -15,6 +15,7 @@ from typing import TypeVar
 import apsw
 from attrs import field, frozen
 
+from memprov.core.prune import Sibling
 from memprov.core.records import SessionRecord, StoreIdentity, strings
 from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
@@ -32,10 +33,10 @@ from memprov.shell.native.layout import (
 )
 from memprov.shell.native.ledger_file import LedgerFile, raw
 from memprov.shell.native.lock import held
-from memprov.shell.native.reader import QuietReading, read_place, read_snapshot, require_workspace
+from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
 from memprov.shell.native.writer import NativeWriter, writing
 from memprov.shell.native.writes import FileRecord, ObservedWrite, Writing, file_digest, memory_path, read_file_records
-from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
 __all__ = ["NativeStore", "open_store"]
@@ -124,6 +125,10 @@ class NativeStore:
         """What ingestion and backfill plan from, read without a trace. With ids, only their tombstones are read."""
         ids = None if session_ids is None else strings(session_ids)
         return read_ingest_state(self.layout, self._quiet, ids, self.calls)
+
+    def siblings(self, entry_keys: Iterable[str]) -> tuple[Sibling, ...]:
+        """What the other agents of this workspace know of these entries, and which entries their indexes show."""
+        return read_siblings(self.layout, self._quiet, strings(entry_keys))
 
     def observe_write(
         self,

@@ -6,7 +6,7 @@ the same two connections, which see each other's work and nobody else's half-don
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
@@ -15,14 +15,19 @@ from attrs import frozen
 
 from memprov.core.effects import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile
 from memprov.core.lineage import Basis
+from memprov.core.prune import Sibling
+from memprov.core.records import strings
 from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
 from memprov.core.staging import IngestState
 from memprov.core.text import digest
 from memprov.core.write_effects import (
     AppendCorpus,
+    PruneOrigins,
     RecordOrigins,
+    RecordTransfers,
     ReleaseOrigins,
+    ReleaseTransfers,
     ReplaceText,
     RequireAdmitted,
     WriteEffect,
@@ -34,10 +39,10 @@ from memprov.shell.native import agent_effects as agent
 from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.ledger_file import LedgerFile, storable, transaction
-from memprov.shell.native.reader import QuietReading, read_place, read_snapshot
+from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot
 from memprov.shell.native.shared_effects import apply_shared
 from memprov.shell.native.writes import relink
-from memprov.shell.openclaw.database import _explained as explained
+from memprov.shell.sqlite import explained
 from memprov.shell.vectors.mirror import purge_mirror, reflect
 from memprov.shell.workspace import Calls, cut_file, remove_file
 from memprov.shell.workspace.publish import publish
@@ -65,6 +70,10 @@ class NativeWriter:
     def ingest_state(self, session_ids: tuple[str, ...] | None = None) -> IngestState:
         """As ``NativeStore.ingest_state``, under the lock."""
         return read_ingest_state(self.layout, self, session_ids, self.calls)
+
+    def siblings(self, entry_keys: Iterable[str]) -> tuple[Sibling, ...]:
+        """As ``NativeStore.siblings``, under the lock."""
+        return read_siblings(self.layout, self, strings(entry_keys))
 
     def read(self, file: LedgerFile, use: Callable[[apsw.Connection], T]) -> T:
         """Read one of the two ledgers through the connection that writes it, and others without a trace."""
@@ -142,6 +151,15 @@ class NativeWriter:
             case DropOrigins():
                 with self._ledger_of(effect.agent_id) as connection:
                     agent.drop_origins(connection, effect)
+            case PruneOrigins():
+                with self._ledger_of(effect.agent_id) as connection:
+                    agent.prune_origins(connection, effect)
+            case RecordTransfers():
+                with self._ledger_of(effect.agent_id) as connection:
+                    agent.record_transfers(connection, effect, self._now_ms())
+            case ReleaseTransfers():
+                with self._ledger_of(effect.agent_id) as connection:
+                    agent.release_transfers(connection, effect)
             case AppendCorpus():
                 publish(self.layout.workspace, effect.path, lambda now: append_lines(now, effect), calls=self.calls)
             case ReplaceText():

@@ -25,8 +25,8 @@ from memprov.core.text import to_bytes, to_text
 from memprov.core.trust import ArtifactClass, ArtifactReason, ArtifactRecord, artifact_class, path_class, weakest
 from memprov.core.write_effects import RecordArtifact, ReleaseArtifact
 from memprov.errors import InputError
+from memprov.shell.cells import integer, text
 from memprov.shell.native.ledger_file import from_raw, raw, transaction
-from memprov.shell.openclaw.values import integer, text
 from memprov.shell.workspace.listing import refusal
 from memprov.shell.workspace.tree import Calls, Tree, parts_of, shown
 

@@ -18,8 +18,8 @@ from typing import cast
 from attrs import field, frozen
 
 from memprov.errors import CorruptStoreError, RefusedError, StoreNotFoundError
-from memprov.shell.openclaw.database import Database
 from memprov.shell.openclaw.values import Json, object_of
+from memprov.shell.sqlite import Database
 
 __all__ = ["Config", "Place", "SessionStore", "read_config", "resolve_place", "suffixed", "workspace_key"]
 

@@ -14,7 +14,6 @@ from attrs import define, field, frozen
 
 from memprov.core.records import CuratedWrite, SessionKind, SessionState
 from memprov.core.references import session_id_from_file_name
-from memprov.shell.openclaw.database import Access, Database, Reader
 from memprov.shell.openclaw.sessions import SessionList, agent_of_key
 from memprov.shell.openclaw.transcripts import (
     Findings,
@@ -25,6 +24,7 @@ from memprov.shell.openclaw.transcripts import (
     read_window,
 )
 from memprov.shell.openclaw.values import Json
+from memprov.shell.sqlite import Access, Database, Reader
 
 __all__ = ["TranscriptSearch", "search_transcripts"]
 

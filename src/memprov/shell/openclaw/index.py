@@ -12,8 +12,8 @@ from memprov.core.records import IndexSource, OriginClass, SessionKind
 from memprov.core.snapshot import ChunkTable
 from memprov.core.text import to_text
 from memprov.errors import CorruptStoreError
-from memprov.shell.openclaw.database import Reader
 from memprov.shell.openclaw.values import integer, text
+from memprov.shell.sqlite import Reader
 
 __all__ = ["CACHE", "CHUNKS", "PROVENANCE", "SOURCES", "STATE", "VECTORS", "count_cache", "read_chunks"]
 __all__ += ["FULL_TEXT", "PATHS_FULL_TEXT", "RECALL_METADATA", "read_revision", "read_sources"]

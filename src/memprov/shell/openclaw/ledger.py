@@ -13,7 +13,6 @@ import apsw
 from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.lineage import Basis, lineage_digest
 from memprov.errors import SchemaError
-from memprov.shell.openclaw.database import Access, Database, Reader, writing
 from memprov.shell.openclaw.index import (
     CACHE,
     CHUNKS,
@@ -27,6 +26,7 @@ from memprov.shell.openclaw.index import (
 )
 from memprov.shell.openclaw.origins import ORIGINS, OWN_TOMBSTONES, TOMBSTONES
 from memprov.shell.openclaw.values import is_storable, text
+from memprov.shell.sqlite import Access, Database, Reader, writing
 
 __all__ = ["VectorLoader", "check_index", "drop_origins", "load_sqlite_vec", "purge_index", "record_tombstones"]
 

@@ -22,10 +22,10 @@ from attrs import define, field, frozen
 
 from memprov.core.text import json_text
 from memprov.errors import LockHeldError, PartialError
-from memprov.shell.openclaw.database import Database, OrdinaryAccess, Reader, writing
 from memprov.shell.openclaw.state import LOCKS, OWNER, TABLE
 from memprov.shell.openclaw.values import Json, integer, json_value, member, object_of, text
 from memprov.shell.processes import process_alive, process_start_time, same_namespace, writer_gone, writer_token
+from memprov.shell.sqlite import Database, OrdinaryAccess, Reader, writing
 
 __all__ = ["Lease", "held"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memprov.core.lineage import OriginTable
-from memprov.shell.openclaw.database import Reader
 from memprov.shell.openclaw.values import integer, text
+from memprov.shell.sqlite import Reader
 
 __all__ = ["OWN_TOMBSTONES", "TOMBSTONES", "entry_keys_of", "read_origins", "read_tombstones"]
 

@@ -19,13 +19,13 @@ from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
 from memprov.shell.openclaw.config import Config, Place, SessionStore, suffixed
 from memprov.shell.openclaw.curated import search_transcripts
-from memprov.shell.openclaw.database import Access, Database, Reader
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
 from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
 from memprov.shell.openclaw.state import read_state, recorded_workspaces
 from memprov.shell.openclaw.transcripts import Roots
 from memprov.shell.openclaw.values import text
+from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.workspace import scan
 
 __all__ = ["Layout", "find_session_database", "read_catalogue", "read_snapshot", "with_recorded_spelling"]

@@ -23,7 +23,6 @@ from memprov.core.effects import (
     trim_event,
 )
 from memprov.core.text import cut, digest, json_text
-from memprov.shell.openclaw.database import Database, Reader, writing
 from memprov.shell.openclaw.state import (
     CHECKPOINTS,
     EVENTS,
@@ -45,6 +44,7 @@ from memprov.shell.openclaw.state import (
     wrapped_rows,
 )
 from memprov.shell.openclaw.values import Json
+from memprov.shell.sqlite import Database, Reader, writing
 
 __all__ = ["StateEffect", "StateWriter"]
 

@@ -13,8 +13,8 @@ from attrs import field, frozen
 from memprov.core.records import Identity, SessionKind, SessionRecord, SessionState
 from memprov.core.sessions import identity_from_json, is_dream_narrative, key_kind
 from memprov.errors import CorruptStoreError
-from memprov.shell.openclaw.database import Reader
 from memprov.shell.openclaw.values import Json, Row, integer, json_value, member, nonblank, object_of, text
+from memprov.shell.sqlite import Reader
 
 __all__ = ["ArchiveRow", "SessionList", "agent_of_key", "is_cron_run", "read_sessions"]
 

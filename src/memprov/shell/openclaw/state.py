@@ -20,8 +20,8 @@ from attrs import field, frozen
 from memprov.core.records import CuratedWrite, HostEvent, Preimage, RecallEntry, RewindBatch
 from memprov.core.text import json_text
 from memprov.errors import CorruptStoreError
-from memprov.shell.openclaw.database import Reader
 from memprov.shell.openclaw.values import Json, Value, integer, json_value, member, nonblank, object_of, text
+from memprov.shell.sqlite import Reader
 
 __all__ = [
     "CHECKPOINTS",

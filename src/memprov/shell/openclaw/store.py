@@ -14,7 +14,6 @@ from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
 from memprov.errors import StoreNotFoundError
 from memprov.shell.openclaw.config import read_config, resolve_place
-from memprov.shell.openclaw.database import QuietAccess
 from memprov.shell.openclaw.ledger import VectorLoader, load_sqlite_vec
 from memprov.shell.openclaw.lock import held
 from memprov.shell.openclaw.reader import (
@@ -26,6 +25,7 @@ from memprov.shell.openclaw.reader import (
 )
 from memprov.shell.openclaw.writer import OpenClawWriter
 from memprov.shell.port import Writer
+from memprov.shell.sqlite import QuietAccess
 from memprov.shell.workspace import CALLS, Calls, settle
 
 __all__ = ["OpenClawStore", "open_openclaw"]

@@ -19,9 +19,9 @@ from memprov.core.references import session_id_from_file_name
 from memprov.core.sessions import is_dream_narrative
 from memprov.core.text import to_text
 from memprov.errors import RefusedError
-from memprov.shell.openclaw.database import Reader
 from memprov.shell.openclaw.sessions import ArchiveRow, is_cron_run
 from memprov.shell.openclaw.values import Json, Value, json_value, member, milliseconds, object_of, text
+from memprov.shell.sqlite import Reader
 
 __all__ = ["ArchiveFile", "Findings", "Roots", "archive_files", "read_archive_row", "read_file", "read_window"]
 

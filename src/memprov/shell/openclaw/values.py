@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NoReturn, cast
+
+from memprov.shell.cells import Row, Value, integer, is_storable, text
 
 __all__ = [
     "Json",
@@ -22,35 +23,7 @@ __all__ = [
     "text",
 ]
 
-#: What SQLite stores; apsw names this type in its stubs only.
-Value = None | int | float | bytes | str
-Row = tuple[Value, ...]
 Json = Mapping[str, object]
-
-
-def text(value: Value) -> str:
-    """A text cell, whatever type the table gave it; NULL is empty."""
-    if isinstance(value, str):
-        return value
-    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else "" if value is None else str(value)
-
-
-def is_storable(value: str) -> bool:
-    """Whether a string is text that a table can hold; one that came from undecodable bytes is not."""
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def integer(value: object, default: int = 0) -> int:
-    """A number as a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return default
-    return int(value)
 
 
 def json_value(source: str) -> object:

@@ -11,12 +11,12 @@ from memprov.core.lineage import Basis
 from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
-from memprov.shell.openclaw.database import Database, OrdinaryAccess
 from memprov.shell.openclaw.ledger import VectorLoader, check_index, drop_origins, purge_index, record_tombstones
 from memprov.shell.openclaw.lock import Lease
 from memprov.shell.openclaw.reader import Layout, read_snapshot
 from memprov.shell.openclaw.rows import StateWriter
 from memprov.shell.openclaw.values import is_storable
+from memprov.shell.sqlite import Database, OrdinaryAccess
 from memprov.shell.workspace import Calls, cut_file, remove_file
 
 __all__ = ["OpenClawWriter"]

@@ -13,8 +13,8 @@ from attrs import define
 
 from memprov.core.text import json_text
 from memprov.errors import SchemaError
+from memprov.shell.cells import text
 from memprov.shell.openclaw.ledger import load_sqlite_vec
-from memprov.shell.openclaw.values import text
 from memprov.shell.vectors.exact import LedgerVectors
 from memprov.shell.vectors.port import Matrix, Near, checked_limit, checked_vector
 

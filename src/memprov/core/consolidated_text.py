@@ -1,0 +1,112 @@
+"""MEMORY.md after a consolidation: what is replaced goes whole, what is new is one section, nothing else changes.
+
+The text is composed from entries and read back before anybody sees it: it must hold the entries that stay, byte for
+byte, and exactly the new ones. Whatever a corpus line or a hand-edited file holds, a merge can neither swallow a
+neighbour nor hand its marker to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from memprov.core.decisions import PriorEntry
+from memprov.core.document import Document
+from memprov.core.markers import comments, lineage_marker, promotion_marker
+from memprov.core.neutralise import neutralise_inline, one_line
+from memprov.core.promote import MEMORY_HEADER, PromotionLimits, Ranked, annotations, entry_text
+from memprov.core.text import WSP
+
+__all__ = ["ResultLine", "compose_memory", "consolidated_line", "project_of", "readable_lineage"]
+
+_SECTIONS = ("## Consolidated Memory (", "## Promoted From Short-Term Memory (")
+
+
+@frozen
+class ResultLine:
+    """An entry as it will stand in the file: its line, and the key and lineages of the marker above it."""
+
+    line: str
+    key: str
+    lineages: tuple[str, ...] = ()
+
+
+def consolidated_line(item: Ranked, limits: PromotionLimits) -> str:
+    """The line of a consolidated entry (FACTS 4.4)."""
+    entry = item.cited
+    place = f"{neutralise_inline(one_line(entry.path))}#L{entry.start_line}-L{entry.end_line}"
+    project = project_of(entry.project_key)
+    notes = (*annotations(entry, item.signals), *([f"<!-- project: {project} -->"] if project else []))
+    return " ".join((f"- {entry_text(entry, limits)}", f"Source: {place}", *notes))
+
+
+def project_of(project_key: str | None) -> str | None:
+    """The project that can be named in an annotation, if the key is one that can."""
+    return project_key if project_key and _read_as(f"<!-- project: {project_key} -->", project_key) else None
+
+
+def readable_lineage(key: str | None) -> str | None:
+    """The lineage that a marker can name, if the key is one that can."""
+    return key if key and _read_as(lineage_marker(key), key) else None
+
+
+def _read_as(marker: str, value: str) -> bool:
+    return "\n" not in marker and "\r" not in marker and [c.value for c in comments(marker)] == [value]
+
+
+def compose_memory(
+    text: str | None, replaced: Iterable[PriorEntry], results: Iterable[ResultLine], today: str
+) -> str | None:
+    """The new file, or ``None`` when it would not be read back as what it is to hold.
+
+    Equal lines are written once, their markers above each other (FACTS 4.4).
+    """
+    text = text or ""
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    body = text[len(mark) :]
+    replaced = tuple(replaced)
+    kept = _without(body, replaced) or MEMORY_HEADER
+    blocks = _blocks(results)
+    parts = [kept if kept.endswith("\n") else f"{kept}\n", f"\n## Consolidated Memory ({today})\n\n"]
+    composed = "".join((*parts, *(f"{run}{line}\n" for line, (run, _) in blocks.items())))
+    gone = {entry.first for entry in replaced}
+    wanted = [entry for first, entry in _entries(body) if first not in gone]
+    wanted += [(keys, f"{run}{line}\n") for line, (run, keys) in blocks.items()]
+    found = [entry for _, entry in _entries(composed)]
+    same = [(keys, said.rstrip("\r\n")) for keys, said in wanted] == [(k, said.rstrip("\r\n")) for k, said in found]
+    return mark + composed if same else None
+
+
+def _blocks(results: Iterable[ResultLine]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Each line with the markers above it and the keys that they name."""
+    blocks: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for result in results:
+        run, keys = blocks.get(result.line, ("", ()))
+        lineages = (f"{lineage_marker(key)}\n" for key in result.lineages)
+        run += "".join(marker for marker in lineages if marker not in run) + f"{promotion_marker(result.key)}\n"
+        blocks[result.line] = run, (*keys, result.key)
+    return blocks
+
+
+def _entries(body: str) -> list[tuple[int, tuple[tuple[str, ...], str]]]:
+    """The entries of a text: the first line of each, its keys and all of its text. Dangling runs count as entries."""
+    document = Document(body)
+    lines = document.lines
+    spans = [(entry.first, entry.last, entry.keys) for entry in document.entries]
+    spans += [(run.first, run.last, run.keys) for run in document.runs if run.keys and run.head is None]
+    return [(first, (keys, body[lines[first].start : lines[last - 1].end])) for first, last, keys in sorted(spans)]
+
+
+def _without(body: str, replaced: tuple[PriorEntry, ...]) -> str:
+    """The text less these entries, and less the heading of a section of ours that they leave empty."""
+    lines = Document(body).lines
+    gone = {number for entry in replaced for number in range(entry.first, entry.last)}
+    heads = [number for number, line in enumerate(lines) if line.level] + [len(lines)]
+    for head, end in zip(heads, heads[1:], strict=False):
+        section = range(head + 1, end)
+        ours = lines[head].level == 2 and lines[head].text.startswith(_SECTIONS)
+        if ours and not gone.isdisjoint(section) and all(n in gone or lines[n].blank for n in section):
+            gone.update(range(head, end))
+    kept = "".join(body[line.start : line.end] for number, line in enumerate(lines) if number not in gone)
+    return kept if kept.strip(WSP) else ""
