@@ -59,6 +59,14 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def lancedb(session: nox.Session) -> None:
+    """Run the tests of vectors and index with LanceDB, which is too large for every run."""
+    session.install("-e", ".[test,lancedb]")
+    paths = ["tests/shell/vectors", "tests/shell/index"]
+    session.run("python", "-m", "pytest", *paths, *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmarks: `nox -s bench -- --help`."""
     session.install("-e", ".[test]")

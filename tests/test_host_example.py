@@ -180,6 +180,25 @@ def test_purged_sessions_stay_purged(house: House) -> None:
     assert "green tea" in house.memory
 
 
+def test_I13_the_embedded_store_leaves_no_needle_in_any_byte(house: House) -> None:
+    canary = "Zebrafinch-7731 likes oolong tea in the morning."
+    house.chat("s1", owner(canary))
+    house.chat("s2", owner("My bicycle is a green Kestrelwing touring model."))
+    house.sweep()
+    backfill(house.store, house.read, mode="apply")
+    words = ("Zebrafinch-7731", "zebrafinch")
+    needles = [form for word in words for form in (word.encode(), word.encode("utf-16-le"), word.encode("utf-16-be"))]
+
+    def found() -> list[str]:
+        files = [path for path in house.directory.rglob("*") if path.is_file()]
+        return [path.name for path in files if any(needle in path.read_bytes() for needle in needles)]
+
+    assert len(found()) >= 3, "the control: the scan finds it before"
+    forget(house.store, Selectors(sessions=["s1"]))
+    assert found() == []
+    assert "Kestrelwing" in house.memory
+
+
 def test_a_poisoning_attempt_that_never_reaches_memory_md(house: House) -> None:
     house.chat(
         "s1",

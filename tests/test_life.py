@@ -1,5 +1,5 @@
-"""The life of a store: ingest, backfill, roll back, promote, edit by hand, change the policy, forget, die, reopen, and
-feed the same conversations again, in any order (I6, I7, I10, I15; TESTING 3).
+"""The life of a store: ingest, backfill, roll back, promote, merge, edit by hand, change the policy, forget, die,
+reopen, and feed the same conversations again, in any order (I6, I7, I10, I15; TESTING 3).
 
 Every message carries a canary of its session. Whatever happens, no reader shows the canary of a forgotten session, and
 what a never-forgotten twin said in the corpus stays.
@@ -28,9 +28,12 @@ from memprov import (
     forget,
     preview,
 )
+from memprov.core.consolidate import ConsolidationLimits
+from memprov.core.decisions import Action, ConsolidationRequest, Decision, claim_of
 from memprov.core.ranking import Thresholds
 from memprov.core.transcripts import Message
 from memprov.core.trust import TRUST_ORDER
+from memprov.shell.consolidation import consolidate
 from memprov.shell.native import NativeStore, open_store
 from memprov.shell.sweeps import backfill, ingest, promote, rollback_backfill
 
@@ -39,6 +42,17 @@ SESSIONS = ("a0", "a1", "twin")
 CHANNELS = {"a0": "telegram", "a1": "slack", "twin": "telegram"}
 SHARED = "Everybody here agrees that the kiln runs at nine hundred degrees."
 ANY = Thresholds(score=0, signals=1, unique_queries=0)
+LOOSE = ConsolidationLimits(loss=1)
+
+
+def merge_what_is_the_same(request: ConsolidationRequest) -> Iterator[Decision]:
+    """A model that merges every candidate with the entries that say the same."""
+    taken: set[str] = set()
+    for candidate in request.candidates:
+        claim = claim_of(f"- {candidate.text}")
+        same = [e.line for e in request.entries if e.replaceable and e.claim == claim and e.line not in taken]
+        taken.update(same)
+        yield Decision(candidate.key, Action.MERGED if same else Action.ADDED, same)
 
 
 class CrashError(Exception):
@@ -125,10 +139,14 @@ class Life(RuleBasedStateMachine):
                 backfill(store, self.reader, mode="diary", policy=self.policy)
             case "rollback":
                 rollback_backfill(store)
+            case "consolidate":
+                consolidate(
+                    store, merge_what_is_the_same, thresholds=ANY, limits=ConsolidationLimits(loss=1), now_ms=now
+                )
             case _:
                 promote(store, thresholds=ANY, now_ms=now)
 
-    kinds = st.sampled_from(["ingest", "backfill", "diary", "rollback", "promote"])
+    kinds = st.sampled_from(["ingest", "backfill", "diary", "rollback", "promote", "consolidate"])
 
     @rule(kind=kinds)
     def write(self, kind: str) -> None:

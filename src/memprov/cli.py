@@ -26,11 +26,12 @@ from memprov.core.selection import Selectors
 from memprov.core.sessions import identity_json, resolve_kinds
 from memprov.demo import run_demo
 from memprov.errors import InputError, MemprovError, StoreNotFoundError
-from memprov.reading import describe_report, describe_sessions
+from memprov.reading import describe_report, describe_sessions, describe_trace
 from memprov.shell.native import open_store
 from memprov.shell.openclaw import open_openclaw
 from memprov.shell.port import Store
 from memprov.shell.runner import apply_plan, forget, preview
+from memprov.shell.trace import trace
 
 __all__ = ["main"]
 
@@ -194,6 +195,30 @@ def _admit(  # one parameter per option
         return
     for decision in decisions:
         click.echo(f"{decision.session_id}  {'admitted' if decision.admitted else decision.reason}")
+
+
+@_cli.command("trace")
+@_store_options
+@click.option("--entry", metavar="KEY", help="An entry, by its key.")
+@click.option("--session", metavar="ID_OR_KEY", help="A session, by exact id or key.")
+@click.option("--file", metavar="FILE:LINE", help="A line of a memory file or of the corpus, from 1.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def _trace(  # one parameter per option
+    store: str | None,
+    openclaw: str | None,
+    session_store: str | None,
+    agent: str,
+    workspace: str | None,
+    entry: str | None,
+    session: str | None,
+    file: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Say where an entry or a line comes from, or what came of a session."""
+    answer = trace(_open(store, openclaw, session_store, agent, workspace), entry=entry, session=session, file=file)
+    for line in [answer.to_json()] if as_json else describe_trace(answer):
+        click.echo(line)
 
 
 @_cli.command("demo")

@@ -8,8 +8,9 @@ from memprov.core.effects import CutFile, RemoveFile
 from memprov.core.plan import PurgePlan
 from memprov.core.records import SessionRecord
 from memprov.core.report import Report
+from memprov.core.trace import EntryTrace, Trace
 
-__all__ = ["describe_report", "describe_sessions"]
+__all__ = ["describe_report", "describe_sessions", "describe_trace"]
 
 _SHOWN = 10
 
@@ -56,6 +57,32 @@ def describe_sessions(rows: Iterable[SessionRecord]) -> Iterator[str]:
     for line in cells:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
         yield "  ".join((*padded, line[4])).rstrip()
+
+
+def describe_trace(answer: Trace) -> Iterator[str]:
+    """Where an entry, session or line comes from, or led to."""
+    session = answer.session
+    if session is not None:
+        yield f"Session {', '.join(session.session_ids)} of agent {answer.agent_id}{', forgotten' * session.forgotten}"
+        for name, places in (("corpus", session.corpus), ("memory", session.memory)):
+            yield f"  {name}: {_count(len(places), 'line')}"
+            yield from (f"    {place.path}:{place.line}" for place in places[:_SHOWN])
+            yield from _more(len(places))
+    for entry in answer.entries[:_SHOWN]:
+        yield from _entry(entry)
+    yield from _more(len(answer.entries))
+    if session is None and not answer.entries:
+        yield "It belongs to no entry and to no session that is known."
+
+
+def _entry(entry: EntryTrace) -> Iterator[str]:
+    yield f"Entry {entry.entry_key}  ({entry.origin_class or 'no origin here'})"
+    yield from (f"  from {row.session_id}  ({row.origin_class})" for row in entry.origins)
+    yield from (f"  in {place.path}:{place.line}" for place in entry.places)
+    yield from (f"  {edge.action}: {edge.parent} -> {edge.survivor}" for edge in entry.transfers[:_SHOWN])
+    yield from _more(len(entry.transfers))
+    if entry.siblings:
+        yield "  another agent of the workspace has origins of it"
 
 
 def _gone(report: Report) -> Iterator[str]:

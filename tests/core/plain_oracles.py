@@ -316,15 +316,27 @@ class PlainFile:
         self.blocks = code_blocks(self.lines)
         code = {n for first, last in self.blocks for n in range(first, last + 1)}
         self.comments = [[] if n in code else comments_of(line.rstrip("\n")) for n, line in enumerate(self.lines)]
-        self.alone = [bool(c) and not self.other_text(n) for n, c in enumerate(self.comments)]
         self.heading = [n not in code and is_heading(line) for n, line in enumerate(self.lines)]
         self.fence = [n not in code and is_managed(line) for n, line in enumerate(self.lines)]
+        self.alone = [bool(c) and not self.other_text(n) for n, c in enumerate(self.comments)]
+        self.note = [False] * len(self.lines)
+        for n in range(len(self.lines)):
+            if n and self.alone[n] and self.is_indented_note(n):
+                described = not self.alone[n - 1] and (self.can_head(n - 1) or bool(self.keys(n - 1)))
+                self.note[n] = self.note[n - 1] or described
+        self.alone = [alone and not note for alone, note in zip(self.alone, self.note, strict=True)]
 
     def other_text(self, number: int) -> str:
         return less_parts(self.lines[number], self.comments[number]).strip(JS_BLANKS)
 
     def keys(self, *numbers: int) -> list[str]:
         return [value for n in numbers for name, value, *_ in self.comments[n] if name.endswith("promotion")]
+
+    def marked(self, *numbers: int) -> bool:
+        return any(name.startswith("openclaw") for n in numbers for name, *_ in self.comments[n])
+
+    def is_indented_note(self, number: int) -> bool:
+        return self.lines[number][0] in JS_BLANKS and not self.marked(number)
 
     def run_around(self, number: int) -> range:
         first = last = number
@@ -340,19 +352,17 @@ class PlainFile:
         return not (is_blank(self.lines[number]) or self.heading[number] or self.fence[number])
 
     def with_continuations(self, head: int) -> set[int]:
-        end = head + 1
+        block_ends = {first: last for first, last in self.blocks}
+        end = block_ends.get(head, head) + 1
         while end < len(self.lines) and self.lines[end][0] in JS_BLANKS and not is_blank(self.lines[end]):
-            if self.fence[end] or (self.alone[end] and self.keys(*self.run_around(end))):
+            if self.fence[end] or (self.alone[end] and self.marked(end)):
                 break
-            end += 1
+            end = block_ends.get(end, end) + 1
         return {*range(head, end)}
 
     def with_run_above(self, number: int) -> set[int]:
         """A line with an inline marker, what continues it, and the run directly above it that goes with it."""
         above = range(self.run_around(number - 1).start, number) if number and self.alone[number - 1] else range(0)
-        if not self.keys(*above) and above and (self.can_head(above[0] - 1) or self.keys(*range(above[0])[-1:])):
-            while above and self.lines[above[0]][0] in JS_BLANKS:
-                above = above[1:]  # these describe the text above them
         return {*above} | self.with_continuations(number)
 
     def owned_by(self, number: int) -> set[int] | None:
@@ -389,15 +399,20 @@ def less_entries(text: str, keys: Collection[str]) -> str:
             gone |= {*file.run_around(number)}
         else:
             parts |= {*file.parts_of(file.run_around(number), keys)}
-    for first, last in file.blocks:
-        if gone & {first, last}:
-            gone |= {*range(first, last + 1)}
-    left = []
-    for number, line in enumerate(file.lines):
-        mine = [comment for n, comment in parts if n == number]
-        if number not in gone and not (mine and len(mine) == len(file.comments[number])):
-            left.append(less_parts(line, mine))
-    return "".join(left)
+    for number in {n for n, _ in parts}:
+        staying = [c for c in file.comments[number] if (number, c) not in parts]
+        if not any(name.startswith("openclaw") for name, *_ in staying):
+            gone.add(number)
+    for run in {file.run_around(n) for n, _ in parts}:
+        below = 0
+        while below < len(run) and (run[below] in gone or (below and file.is_indented_note(run[below]))):
+            gone.add(run[below])
+            below += 1
+    for number in range(1, len(file.lines)):
+        if file.note[number] and number - 1 in gone:
+            gone.add(number)
+    kept = (n for n in range(len(file.lines)) if n not in gone)
+    return "".join(less_parts(file.lines[n], [c for m, c in parts if m == n]) for n in kept)
 
 
 def less_parts(line: str, comments: list[Comment]) -> str:

@@ -186,5 +186,7 @@ def _overlap(segments: list[_Segment], units: int) -> list[_Segment]:
 
 
 def _piece(segments: list[_Segment], boundary: Boundary) -> Piece:
-    text = "\n".join(segment.text for segment in segments)
+    text = segments[0].text
+    for before, segment in pairwise(segments):
+        text += segment.text if before.number == segment.number else f"\n{segment.text}"
     return Piece(segments[0].number, segments[-1].number, text, digest(text), boundary)

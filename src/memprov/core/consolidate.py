@@ -284,7 +284,7 @@ class _Settled:
     @property
     def lineages(self) -> tuple[str, ...]:
         named = {lineage for entry in self.prior for lineage in entry.lineages}
-        return tuple(sorted(named | ({self.candidate.lineage} - {None})))
+        return tuple(sorted(named.union(filter(None, (self.candidate.lineage,)))))
 
 
 class _Work:
@@ -393,8 +393,8 @@ class _Work:
                 yield RecordTransfers(agent, edges)
 
     def _transfer_id(self, settled: _Settled) -> str:
-        """The name of a transfer: the same for the same merge at the same moment, so that it is recorded once."""
-        named = [self.agent, settled.action.value, settled.key, *sorted(settled.parents), self.now_ms]
+        """The name of a transfer: the same for the same merge, so that one that was interrupted is recorded once."""
+        named = [self.agent, settled.action.value, settled.key, *sorted(settled.parents)]
         return digest(json_text(named))[:32]
 
     def _history(self) -> ReplaceText:

@@ -8,6 +8,7 @@ neighbour nor hand its marker to one.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from attrs import frozen
 
@@ -15,7 +16,7 @@ from memprov.core.decisions import PriorEntry
 from memprov.core.document import Document
 from memprov.core.markers import comments, lineage_marker, promotion_marker
 from memprov.core.neutralise import neutralise_inline, one_line
-from memprov.core.promote import MEMORY_HEADER, PromotionLimits, Ranked, annotations, entry_text
+from memprov.core.promote import MEMORY_HEADER, PromotionLimits, Ranked, entry_notes, entry_text
 from memprov.core.text import WSP
 
 __all__ = ["ResultLine", "compose_memory", "consolidated_line", "project_of", "readable_lineage"]
@@ -37,7 +38,7 @@ def consolidated_line(item: Ranked, limits: PromotionLimits) -> str:
     entry = item.cited
     place = f"{neutralise_inline(one_line(entry.path))}#L{entry.start_line}-L{entry.end_line}"
     project = project_of(entry.project_key)
-    notes = (*annotations(entry, item.signals), *([f"<!-- project: {project} -->"] if project else []))
+    notes = (*entry_notes(entry, item.signals), *([f"<!-- project: {project} -->"] if project else []))
     return " ".join((f"- {entry_text(entry, limits)}", f"Source: {place}", *notes))
 
 
@@ -103,7 +104,7 @@ def _without(body: str, replaced: tuple[PriorEntry, ...]) -> str:
     lines = Document(body).lines
     gone = {number for entry in replaced for number in range(entry.first, entry.last)}
     heads = [number for number, line in enumerate(lines) if line.level] + [len(lines)]
-    for head, end in zip(heads, heads[1:], strict=False):
+    for head, end in pairwise(heads):
         section = range(head + 1, end)
         ours = lines[head].level == 2 and lines[head].text.startswith(_SECTIONS)
         if ours and not gone.isdisjoint(section) and all(n in gone or lines[n].blank for n in section):

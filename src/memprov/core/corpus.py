@@ -68,20 +68,25 @@ def scan_corpus(file: MemoryFile, matcher: SessionMatcher) -> CorpusScan | None:
 
     A map over files: scans of different files are independent and their snippets add up.
     """
-    text, ids = file.text, matcher.session_ids
+    text = file.text
     spans: list[tuple[int, int]] = []
     lines: list[int] = []
-    snippets: dict[Snippet, None] = {}
+    snippets: dict[str, bool] = {}
     number = position = 0
+    name, selected = "", False
     for match in _prefix(matcher.agent_id).finditer(text):
-        if _decode(match["name"]) not in ids:
+        if match["name"] != name:  # a session's lines mostly stand together
+            name = match["name"]
+            selected = _decode(name) in matcher.session_ids
+        if not selected:
             continue
         start = match.start("line")
         end = text.find("\n", start) + 1 or len(text)
         number += text.count("\n", position, start) + 1
         body = text[match.end() : end].removesuffix("\n").removesuffix("\r")
-        length, rendered = u16_length(body), u16_length(match["line"]) + u16_length(body)
-        snippets[Snippet(body, length >= _CUT_SNIPPET or rendered >= _CUT_LINE)] = None
+        length = u16_length(body)
+        was_cut = length >= _CUT_SNIPPET or u16_length(text[start : match.end()]) + length >= _CUT_LINE
+        snippets[body] = was_cut or snippets.get(body, False)  # what may be cut finds all that is whole
         spans.append((start, end))
         lines.append(number)
         position = end
@@ -93,7 +98,7 @@ def scan_corpus(file: MemoryFile, matcher: SessionMatcher) -> CorpusScan | None:
         path=file.path,
         spans=removed,
         lines=tuple(lines),
-        snippets=tuple(snippets),
+        snippets=tuple(Snippet(body, was_cut) for body, was_cut in snippets.items()),
         emptied=not left.strip(WSP),
         before=digest(text),
         after=digest(left),

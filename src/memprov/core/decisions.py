@@ -14,6 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from typing import Any
 
 from attrs import field, frozen
 
@@ -140,7 +141,7 @@ def read_decisions(document: str | bytes | Mapping[str, object]) -> tuple[Decisi
     Raises ``InputError`` for anything else.
     """
     try:
-        read = document if isinstance(document, Mapping) else json.loads(document)
+        read: Any = document if isinstance(document, Mapping) else json.loads(document)
         return tuple(
             Decision(_string(row["candidateKey"]), row["action"], row.get("priorEntries", ()), row.get("text"))
             for row in read["operations"]

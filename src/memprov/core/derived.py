@@ -100,7 +100,7 @@ def _place(row: RecallEntry) -> _Place:
 
 
 def _trim_rewind(row: RewindBatch, owns_state: Callable[[str], bool]) -> BatchTrim | None:
-    gone = [_is_of(candidate, owns_state) for candidate in row.candidates]
+    gone = [_is_of(candidate, owns_state) for candidate in json.loads(f"[{','.join(row.candidates)}]")]
     if not any(gone):
         return None
     kept = tuple(compress(row.candidates, map(not_, gone)))
@@ -114,9 +114,8 @@ def _trim_rewind(row: RewindBatch, owns_state: Callable[[str], bool]) -> BatchTr
     )
 
 
-def _is_of(candidate: str, owns_state: Callable[[str], bool]) -> bool:
-    value = json.loads(candidate)
-    named = (value.get("scope"), value.get("stateKey")) if isinstance(value, dict) else ()
+def _is_of(candidate: object, owns_state: Callable[[str], bool]) -> bool:
+    named = (candidate.get("scope"), candidate.get("stateKey")) if isinstance(candidate, dict) else ()
     return any(isinstance(text, str) and owns_state(text) for text in named)
 
 

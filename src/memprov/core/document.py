@@ -64,6 +64,11 @@ class Line:
         return not (rest + self.text[position:]).strip(WSP)
 
     @property
+    def annotates(self) -> bool:
+        """Whether the comments of the line are annotations and no markers."""
+        return all(comment.annotates for comment in self.comments)
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The entry keys that the line's promotion markers name."""
         return tuple(c.value for c in self.comments if c.kind is CommentKind.PROMOTION)
@@ -130,13 +135,18 @@ class Document:
         return not (line.blank or line.level or line.managed_fence)
 
     def continues(self, number: int) -> bool:
-        """Whether this line, below an entry, is its continuation: indented, not blank, no marker run (D3).
+        """Whether this line, below an entry, is its continuation: indented, not blank, no line of markers (D3).
 
         A managed fence never is: it delimits what others write (report B19).
         """
         line = self.lines[number]
-        run = self.run_at.get(number)
-        return bool(line.content) and line.text[0] in WSP and not line.managed_fence and not (run and run.keys)
+        indented = bool(line.content) and line.text[0] in WSP
+        return indented and not line.managed_fence and (line.annotates or not line.only_comments)
+
+    def begin_of_run(self, number: int) -> int:
+        """Where the run that this line is the head of begins; the line itself when it heads none."""
+        run = self.run_above.get(number)
+        return number if run is None or run.head is None else run.first
 
     def indent_below(self, number: int, depth: int) -> int:
         """The width of the blanks after ``depth`` quote marks of a line; -1 when it has fewer quote marks."""
@@ -175,29 +185,33 @@ class Document:
             first = number
             while number < len(self.lines) and self.lines[number].only_comments:
                 number += 1
-            keys = tuple(key for i in range(first, number) for key in self.lines[i].keys)
-            if not keys and first and (self.can_head(first - 1) or self.lines[first - 1].keys):
-                # Indented annotations below a text describe that text, not what follows.
+            if first and (self.can_head(first - 1) or self.lines[first - 1].keys):
+                # Indented annotations below a text describe that text, whatever follows.
                 above = first - 1
-                while first < number and self.lines[first].text[0] in WSP:
+                while first < number and self.lines[first].annotates and self.lines[first].text[0] in WSP:
                     first += 1
                 self.notes[above] = above + 1, first
-                if first == number:
-                    continue
-            yield Run(first, number, keys, number if self.can_head(number) else None)
+            if first < number:
+                keys = tuple(key for line in self.lines[first:number] for key in line.keys)
+                yield Run(first, number, keys, number if self.can_head(number) else None)
 
     def _find_entries(self) -> Iterator[Entry]:
         count = len(self.lines)
         last = [count] * (count + 1)  # the first line from here on that is no continuation
         for number in range(count - 1, -1, -1):
-            last[number] = last[number + 1] if self.continues(number) else number
+            last[number] = last[self._after(number)] if self.continues(number) else number
         for number, line in enumerate(self.lines):
             above = self.run_above.get(number)
             if above is not None and above.keys and above.head is None:
                 above = None  # dangling above a marked heading, which it does not own
             keys = line.keys if above is None else above.keys + line.keys
             if keys and number not in self.run_at:
-                yield Entry(number if above is None else above.first, number, last[number + 1], keys)
+                yield Entry(number if above is None else above.first, number, last[self._after(number)], keys)
+
+    def _after(self, number: int) -> int:
+        """The line after this one, or after the fenced block that it begins: that goes whole (D5)."""
+        first, last = self.block_at.get(number, (number, number + 1))
+        return last if first == number else number + 1
 
 
 def _line(text: str, start: int, end: int) -> Line:

@@ -271,11 +271,15 @@ def apply_effect(snapshot: MemorySnapshot, effect: Effect) -> MemorySnapshot:
                 stale_copies=tuple(c for c in snapshot.stale_copies if c.path != effect.path),
             )
         case DropOrigins():
-            origins = snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id)
-            transfers = snapshot.transfers
-            if effect.agent_id == snapshot.store.agent_id:
-                transfers = edges_after_drop(transfers, origins.keys, named=frozenset(effect.entry_keys))
-            return evolve(snapshot, origins=origins, transfers=transfers)
+            return _drop_origins(snapshot, effect)
+
+
+def _drop_origins(snapshot: MemorySnapshot, effect: DropOrigins) -> MemorySnapshot:
+    origins = snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id)
+    transfers = snapshot.transfers
+    if effect.agent_id == snapshot.store.agent_id:
+        transfers = edges_after_drop(transfers, origins.keys, named=frozenset(effect.entry_keys))
+    return evolve(snapshot, origins=origins, transfers=transfers)
 
 
 def _without(values: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:

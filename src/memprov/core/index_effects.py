@@ -99,11 +99,10 @@ def apply_index(snapshot: MemorySnapshot, effect: IndexEffect) -> MemorySnapshot
             ):
                 return snapshot
             return _raised(_without_sources(snapshot, [(effect.path, effect.source)]))
-        case ReplaceIndex():
-            replaced = evolve(snapshot, chunks=ChunkTable.from_rows(()), sources=())
-            for source in effect.sources:
-                replaced = _with_source(replaced, source)
-            return evolve(replaced, revision=snapshot.revision + 1)
+    replaced = evolve(snapshot, chunks=ChunkTable.from_rows(()), sources=())
+    for source in effect.sources:
+        replaced = _with_source(replaced, source)
+    return evolve(replaced, revision=snapshot.revision + 1)
 
 
 def _with_source(snapshot: MemorySnapshot, effect: PublishSource) -> MemorySnapshot:

@@ -59,6 +59,11 @@ class Comment:
     start: int
     end: int
 
+    @property
+    def annotates(self) -> bool:
+        """Whether it is an annotation and no marker."""
+        return self.kind not in (CommentKind.PROMOTION, CommentKind.LINEAGE)
+
 
 def promotion_marker(key: str) -> str:
     """The canonical promotion marker of an entry key (FACTS 4.3)."""

@@ -33,7 +33,7 @@ __all__ = [
     "PromotionPlan",
     "PromotionReport",
     "Ranked",
-    "annotations",
+    "entry_notes",
     "entry_text",
     "memory_text",
     "plan_promotion",
@@ -202,7 +202,7 @@ def _compose(
     if not start.endswith("\n"):
         start += "\n"
     composed = f"{start}\n## Promoted From Short-Term Memory ({today})\n\n"
-    chosen: list[_Ranked] = []
+    chosen: list[Ranked] = []
     for item in ranked:
         added = render_promotion(item.cited, item.signals, limits)
         if len(chosen) < limits.entries and len(composed) + len(added) <= limits.file_characters:
@@ -222,12 +222,12 @@ def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimi
     parts = [
         f"- {entry_text(entry, limits)}",
         f"[{facts} source={neutralise_inline(one_line(entry.path))}:{entry.start_line}-{entry.end_line}]",
-        *annotations(entry, signals),
+        *entry_notes(entry, signals),
     ]
     return f"{promotion_marker(entry.key)}\n{' '.join(parts)}\n"
 
 
-def annotations(entry: StagedEntry, signals: Signals) -> Iterator[str]:
+def entry_notes(entry: StagedEntry, signals: Signals) -> Iterator[str]:
     """The comments that describe an entry in a file (FACTS 4.4)."""
     if tags := ", ".join(filter(None, map(_tag, entry.concept_tags[:3]))):
         yield f"<!-- trigger: {tags} -->"

@@ -9,13 +9,15 @@ took in. The latter stay candidates for as long as they have origins, so what on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache, partial
+from itertools import islice
 
 from attrs import field, frozen
 
 from memprov.core.diary import DIARY_PATH
 from memprov.core.lineage import prunable_keys
 from memprov.core.markers import CommentKind, comments, mentions_promotion
-from memprov.core.records import Origin, string_set, strings
+from memprov.core.records import Origin, string_set
 from memprov.core.snapshot import MemorySnapshot
 from memprov.core.write_effects import PruneOrigins
 
@@ -60,15 +62,11 @@ def prune_candidates(snapshot: MemorySnapshot) -> frozenset[str]:
 def plan_prune(
     snapshot: MemorySnapshot, candidates: Iterable[str], *, siblings: Iterable[Sibling] = (), limit: int = MAX_PRUNED
 ) -> tuple[PruneOrigins, ...]:
-    """The origins that go in each ledger, now that the store is as the snapshot says; first keys first."""
-    asked = frozenset(strings(candidates))
-    agent, effects = snapshot.store.agent_id, []
-    views = [(agent, asked & snapshot.origins.keys, None)] + [
-        (sibling.agent_id, asked.intersection(o.entry_key for o in sibling.origins), sibling.indexed)
-        for sibling in siblings
-    ]
-    if not any(keys for _, keys, _ in views):
-        return ()
+    """The origins that go in each ledger, now that the store is as the snapshot says: the first keys, up to a limit.
+
+    No more is looked at than it takes to find these.
+    """
+    asked = candidates if isinstance(candidates, frozenset) else string_set(candidates)
     live = {row.key for row in snapshot.recall}
     diaries: set[str] = set()
     reports: set[str] = set()
@@ -76,10 +74,20 @@ def plan_prune(
         place = reports if file.path.startswith(_REPORTS) else diaries if file.path in _DIARIES else live
         place.update(named_keys(file.text))
     preimages = {key for preimage in snapshot.preimages for key in named_keys(preimage.content)}
-    for agent_id, keys, indexed in views:
-        left = prunable_keys(keys, live=live, preimages=preimages, diaries=diaries, reports=reports, indexed=())
-        if left and indexed is None:  # the most to read, so last
-            indexed = frozenset(key for text in snapshot.chunks.texts for key in named_keys(text))
-        if left := left.difference(indexed or ()):
-            effects.append(PruneOrigins(agent_id, sorted(left)[:limit]))
-    return tuple(effects)
+    shown = partial(prunable_keys, live=live, preimages=preimages, diaries=diaries, reports=reports)
+
+    @cache  # the most to read, so only when something would go otherwise
+    def mine() -> frozenset[str]:
+        return frozenset(key for text in snapshot.chunks.texts for key in named_keys(text))
+
+    def first(known: Iterable[str], sibling: Sibling | None = None) -> tuple[str, ...]:
+        found: list[str] = []
+        rest = iter(known)
+        while len(found) < limit and (batch := tuple(islice(rest, limit))):
+            if unseen := shown(filter(asked.__contains__, batch), indexed=()):
+                found += sorted(shown(unseen, indexed=sibling.indexed if sibling else mine()))
+        return tuple(found[:limit])
+
+    found = [(snapshot.store.agent_id, first(snapshot.origins.entries))]
+    found += [(s.agent_id, first(sorted({row.entry_key for row in s.origins}), s)) for s in siblings]
+    return tuple(PruneOrigins(agent_id, keys) for agent_id, keys in found if keys)

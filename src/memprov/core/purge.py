@@ -120,7 +120,7 @@ def _quotable(scans: tuple[CorpusScan, ...], snapshot: MemorySnapshot) -> tuple[
 
     Looking for all of them costs what they hold, or what the texts hold: whichever is less.
     """
-    snippets = tuple(dict.fromkeys(chain.from_iterable(scan.snippets for scan in scans)))
+    snippets = tuple(chain.from_iterable(scan.snippets for scan in scans))
     searched = sum(len(file.text) for file in snapshot.files) + sum(map(len, snapshot.chunks.texts))
     if sum(len(snippet.text) for snippet in snippets) <= searched:
         return snippets

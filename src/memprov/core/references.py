@@ -92,6 +92,12 @@ def _reference_pattern(agent_id: str) -> re.Pattern[str]:
     return re.compile(rf"{start}([^{_WS}\]#;:/]+)")
 
 
+@lru_cache(maxsize=64)
+def _plain_path(agent_id: str) -> re.Pattern[str]:
+    """What nearly every path is: a reference that can be read in one way only. There are hundreds of thousands."""
+    return re.compile(rf"sessions/{re.escape(agent_id)}/([0-9A-Za-z-]+)(?:\.jsonl)?")
+
+
 @frozen
 class SessionMatcher:
     """The predicate for one agent and one set of ids, for callers that ask about many texts."""
@@ -107,6 +113,8 @@ class SessionMatcher:
 
     def owns_path(self, path: str) -> bool:
         """Whether an index or recall path is a selected session's transcript or archive (FACTS 9.2)."""
+        if plain := _plain_path(self.agent_id).fullmatch(path):
+            return plain[1] in self.session_ids
         prefix = f"sessions/{self.agent_id}/"
         if path.startswith(prefix):
             name = path[len(prefix) :]
@@ -118,7 +126,9 @@ class SessionMatcher:
     def owns_state(self, key: str) -> bool:
         """Whether a checkpoint key or seen-hash scope is a selected session's (FACTS 2.4)."""
         rest = key.removeprefix(f"{self.agent_id}:")
-        return (rest != key and rest in self.session_ids) or self.owns_path(rest) or self.refers(key)
+        if rest != key and rest in self.session_ids:
+            return True
+        return self.owns_path(rest) or (not _plain_path(self.agent_id).fullmatch(rest) and self.refers(key))
 
     def labels(self, text: str) -> Iterator[Label]:
         """The ``Session ID:`` labels in the text, in order."""

@@ -177,7 +177,7 @@ class _Removal:
         if run is not None and run.head is not None:
             yield from (max(run.first, number - 1), number + 1)
         if above is not None and (above.head is not None or document.lines[number].keys):
-            yield above.last - 1
+            yield from range(above.first, above.last)
         yield from range(*document.notes.get(number, (0, 0)))
 
     def _select_markers(self) -> int:
@@ -194,7 +194,10 @@ class _Removal:
         return count
 
     def _select_dangling(self, first: int, last: int, *, whole: bool) -> int:
-        """A dangling run goes whole when none of its promotion markers stays, else marker by marker (D3)."""
+        """A dangling run goes whole when none of its promotion markers stays, else marker by marker (D3).
+
+        Annotations do not stay where a marker before them in its line goes, or what they are indented below.
+        """
         lines, count = self.document.lines, 0
         above: list[tuple[int, int]] = []  # the lineage comments directly above, as (line, index)
         for number in range(first, last):
@@ -208,9 +211,15 @@ class _Removal:
                     for at, position in (*above, (number, index)):
                         self.partial.setdefault(at, set()).add(position)
                 above = []
+        leads = True  # nothing of the run has stayed so far
         for number in range(first, last):
-            if whole or len(self.partial.get(number, ())) == len(lines[number].comments):
+            going = self.partial.get(number, set())
+            staying = [c for index, c in enumerate(lines[number].comments) if index not in going]
+            below = leads and number > first and lines[number].indent
+            if whole or ((going or below) and all(c.annotates for c in staying)):
                 self._claim(number, number + 1)
+            else:
+                leads = False
         return count
 
     def _select_sections(self) -> int:
@@ -236,14 +245,13 @@ class _Removal:
                 self._take(self._nested_rows(number))
         return count
 
-    def _nested_rows(self, row: int) -> Iterator[int]:
-        lines = self.document.lines
-        for number in range(row + 1, len(lines)):
-            line = lines[number]
-            nested = line.depth == lines[row].depth and line.indent > lines[row].indent
-            if line.blank or line.managed_fence or not nested:
-                return
-            yield number
+    def _nested_rows(self, row: int) -> range:
+        lines, number = self.document.lines, row + 1
+        while number < len(lines) and not (lines[number].blank or lines[number].managed_fence):
+            if lines[number].depth != lines[row].depth or lines[number].indent <= lines[row].indent:
+                break
+            number += 1
+        return range(row + 1, self.document.begin_of_run(number))
 
     def _close(self) -> None:
         """Apply the last sentences of D3 and D5 until nothing more follows."""
@@ -260,7 +268,9 @@ class _Removal:
             below[number] = below[number + 1] if passed else number
         for run in document.runs:
             owned = below[run.last]
-            if owned != run.head and document.can_head(owned) and not all(gone[run.first : run.last]):
+            if owned in (run.head, count) or all(gone[run.first : run.last]):
+                continue
+            if document.can_head(owned) or (document.lines[owned].keys and not run.keys and owned != run.last):
                 self._take(range(run.first, run.last))
                 grew = True
         return grew

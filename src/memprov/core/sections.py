@@ -56,8 +56,10 @@ class Sections:
         line = self.lines[number]
         if number in self.part_end:
             return Section(number, self.part_end[number], heading=True) if self._metadata_selected(number) else None
-        if line.level and (self.sessions.refers(line.text) or self._metadata_selected(number)):
-            return Section(number, self._heading_end(number), heading=True)
+        if line.level:
+            metadata = not self.is_foreign(number) and self._metadata_selected(number)
+            if metadata or self.sessions.refers(line.text):
+                return Section(number, self._heading_end(number), heading=True)
         if not any(self.labels.get(number, ())):
             return None
         return Section(number, self._row_end(number) if line.row else self._prose_end(number), heading=False)
@@ -94,7 +96,7 @@ class Sections:
         for number in range(row + 1, len(self.lines)):
             line = self.lines[number]
             if line.blank or line.managed_fence or self.document.indent_below(number, depth) <= indent:
-                return number
+                return max(self.document.begin_of_run(number), row + 1)
             if self.is_foreign(number):
                 return max(self.document.unit(number)[0], row + 1)
         return len(self.lines)

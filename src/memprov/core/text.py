@@ -46,7 +46,10 @@ def to_text(data: bytes) -> str:
 
 def to_bytes(text: str) -> bytes:
     """Encode text: the inverse of ``to_text``; a surrogate that no bytes gave (from JSON) is kept as such."""
-    return text.encode("utf-8", _errors(text))
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _errors(text: str) -> str:

@@ -10,10 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, tzinfo
+from itertools import islice
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Protocol
+
+from attrs import evolve
 
 from memprov.core.consolidate import (
     ConsolidationLimits,
+    ConsolidationPlan,
     ConsolidationReport,
     ModelFailure,
     entries_of_interest,
@@ -24,9 +30,11 @@ from memprov.core.decisions import ConsolidationRequest, Decision, Rejected, Rej
 from memprov.core.lineage import PublicationOutcome
 from memprov.core.promote import plan_promotion
 from memprov.core.ranking import Thresholds
-from memprov.shell.native import NativeStore
+from memprov.errors import ConflictError, MemprovError
+from memprov.shell.native import NativeStore, NativeWriter
 from memprov.shell.sweeps import _day as day_of
 from memprov.shell.sweeps import _now as now_of
+from memprov.shell.workspace.publish import PublicationError
 
 __all__ = ["ConsolidationModel", "consolidate"]
 

@@ -36,8 +36,9 @@ class ToyEmbedder:
         self.calls += len(texts)
         rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
-            for word in _WORD.findall(text.casefold()):
-                np.add(row, self._vector(word), out=row)
+            words = _WORD.findall(text.casefold())
+            if words:
+                row[:] = np.sum([self._vector(word) for word in words], axis=0)
         return rows
 
     def _vector(self, word: str) -> NDArray[np.float32]:

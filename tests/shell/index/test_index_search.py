@@ -62,7 +62,7 @@ def test_report_B29_automatic_use_gets_the_owner_and_the_agent_only_before_ranki
                 embedder=world.embedder,
                 automatic=True,
                 limit=limit,
-                engine=engine,  # type: ignore[arg-type]
+                engine=engine,
             )
             assert {hit.provenance.origin_class for hit in hits} <= {"owner", "agent"}
             assert TWIN in hits[0].text
@@ -110,6 +110,8 @@ def test_bad_arguments_are_refused(world: World) -> None:
     for limit in (0, -1, True, 2.5):
         with pytest.raises(InputError):
             search(world.store, "x", limit=limit)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="engine"):
+        search(world.store, "x", engine="fast")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="a query is text"):
         search(world.store, None)  # type: ignore[arg-type]
 
@@ -137,7 +139,7 @@ def test_report_B67_hidden_rows_do_not_take_the_place_of_others(world: World) ->
             TWIN,
             embedder=world.embedder,
             limit=2,
-            engine=engine,  # type: ignore[arg-type]
+            engine=engine,
         )
         assert set(paths(hits)) == {"sessions/main/s2.jsonl", "MEMORY.md"}
     assert len(search(world.store, TWIN, limit=2)) == 2

@@ -14,6 +14,7 @@ from memprov import OriginClass, SessionRecord
 from memprov.core.chunking import FULL_TEXT_ONLY, ChunkBudget
 from memprov.core.fences import Change
 from memprov.core.indexing import EmbedderIdentity
+from memprov.core.prune import named_keys
 from memprov.core.transcripts import Message
 from memprov.errors import InputError
 from memprov.shell.index import prepare_index, publish_index, rebuild_index, reconcile, search, sync_index
@@ -362,3 +363,15 @@ def test_the_identity_of_an_embedder_has_a_name() -> None:
     assert EmbedderIdentity("p", "m").name == "p/m"
     assert EmbedderIdentity("p", "m", "k").name == "p/m#k"
     assert OriginClass("agent") == "agent"
+
+
+def test_case_F7_the_index_names_the_keys_that_its_chunks_show_until_it_is_synced(world: World) -> None:
+    def shown() -> frozenset[str]:
+        return frozenset().union(*(named_keys(chunk.text) for chunk in world.store.snapshot().chunks.rows()))
+
+    world.sync()
+    assert shown() == {"k1", "k2"}
+    world.write("MEMORY.md", "# Memory\n")
+    assert shown() == {"k1", "k2"}
+    world.sync()
+    assert shown() == set()

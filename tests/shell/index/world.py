@@ -85,7 +85,7 @@ class World:
         ways: list[Callable[[], Sequence[str]]] = [
             lambda: [hit.text for hit in search(self.store, query, limit=50, automatic=automatic)],
             *(
-                lambda engine=engine: [  # type: ignore[misc]
+                lambda engine=engine: [
                     hit.text
                     for hit in search(
                         self.store, query, embedder=self.embedder, limit=50, automatic=automatic, engine=engine

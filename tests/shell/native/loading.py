@@ -201,6 +201,10 @@ def _write_agent_part(
         "INSERT INTO embedding_cache VALUES ('p', 'm', '', ?, 1, x'0000803f', 0)",
         [(str(number),) for number in range(snapshot.cache_rows)],
     )
+    many(
+        "INSERT INTO transfers VALUES (?, ?, ?, ?, ?)",
+        [(e.survivor, e.parent, e.transfer_id, e.action, e.at_ms) for e in snapshot.transfers],
+    )
     connection.execute("UPDATE index_state SET revision = ?", (snapshot.revision,))
 
 

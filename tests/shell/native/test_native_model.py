@@ -31,7 +31,8 @@ from memprov.core.effects import (
     apply_effect,
     rewind_key,
 )
-from memprov.core.lineage import Basis
+from memprov.core.lineage import Basis, TransferEdge
+from memprov.core.lineage.edges import joined_edges
 from memprov.core.staging import Checkpoint, StagedEntry
 from memprov.core.text import digest
 from memprov.core.write_effects import (
@@ -39,11 +40,14 @@ from memprov.core.write_effects import (
     AppendCorpus,
     DropSeenHashes,
     MarkPromoted,
+    PruneOrigins,
     RecordArtifact,
     RecordOrigins,
     RecordRewind,
+    RecordTransfers,
     ReleaseArtifact,
     ReleaseOrigins,
+    ReleaseTransfers,
     ReplaceText,
     SetCheckpoints,
     StageEntries,
@@ -62,6 +66,13 @@ FEWER = settings(max_examples=settings().max_examples // 2)
 RECORDS = tuple(SessionRecord("main", name, f"agent:main:{name}") for name in SESSIONS)
 
 
+edges = st.builds(TransferEdge, keys, keys, st.sampled_from(("t1", "t2")), st.sampled_from(("merged", "superseded")))
+#: The worlds of the core, and transfers between their entries, orphaned ones included.
+worlds = st.builds(
+    lambda snapshot, found: evolve(snapshot, transfers=joined_edges(found)), snapshots(), st.lists(edges, max_size=4)
+)
+
+
 @contextmanager
 def loaded(snapshot: MemorySnapshot) -> Iterator[tuple[NativeStore, MemorySnapshot]]:
     with scratch() as directory:
@@ -70,7 +81,7 @@ def loaded(snapshot: MemorySnapshot) -> Iterator[tuple[NativeStore, MemorySnapsh
 
 
 @FEWER
-@given(snapshots())
+@given(worlds)
 def test_I15_what_was_written_into_the_store_is_read_back(snapshot: MemorySnapshot) -> None:
     with loaded(snapshot) as (store, written):
         assert canonical(store.snapshot()) == written
@@ -79,7 +90,7 @@ def test_I15_what_was_written_into_the_store_is_read_back(snapshot: MemorySnapsh
 
 
 @FEWER
-@given(snapshots(), selections)
+@given(worlds, selections)
 def test_I15_every_effect_of_a_purge_does_to_the_store_what_it_does_to_the_model(
     snapshot: MemorySnapshot, selection: Selection
 ) -> None:
@@ -96,7 +107,7 @@ def test_I15_every_effect_of_a_purge_does_to_the_store_what_it_does_to_the_model
 
 
 @FEWER
-@given(snapshots(), selections)
+@given(worlds, selections)
 def test_I15_I1_a_purge_leaves_what_the_model_says_and_a_second_one_finds_nothing(
     snapshot: MemorySnapshot, selection: Selection
 ) -> None:
@@ -140,7 +151,7 @@ def write_effects(draw: st.DrawFn, snapshot: MemorySnapshot) -> WriteEffect:  # 
     """Any effect of the write path that a planner could have made from this snapshot."""
     files = {file.path: file.text for file in (*snapshot.files, *snapshot.corpus)}
     new_file = draw(st.booleans())
-    match draw(st.integers(0, 17)):
+    match draw(st.integers(0, 20)):
         case 0:
             return RecordOrigins("main", tuple(draw(st.lists(origins, max_size=4))))
         case 1:
@@ -180,6 +191,12 @@ def write_effects(draw: st.DrawFn, snapshot: MemorySnapshot) -> WriteEffect:  # 
         case 15:
             return DropSignals(draw(some_keys))
         case 16:
+            return RecordTransfers("main", tuple(draw(st.lists(edges, max_size=3))))
+        case 17:
+            return ReleaseTransfers("main", (draw(st.sampled_from(("t1", "t2"))),))
+        case 18:
+            return PruneOrigins("main", draw(some_keys))
+        case 19:
             return DropCheckpoints((draw(scopes),))
         case _:
             return DropSeenScopes((draw(scopes),))
@@ -196,7 +213,7 @@ def without_stamps(snapshot: MemorySnapshot) -> MemorySnapshot:
 
 
 @FEWER
-@given(snapshots(), st.data())
+@given(worlds, st.data())
 def test_I15_every_effect_of_the_write_path_does_to_the_store_what_it_does_to_the_model(
     snapshot: MemorySnapshot, data: st.DataObject
 ) -> None:

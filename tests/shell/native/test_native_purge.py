@@ -42,7 +42,7 @@ from memprov.core.effects import (
     RecordTombstones,
     rewind_key,
 )
-from memprov.core.lineage import Basis, lineage_digest
+from memprov.core.lineage import Basis, TransferEdge, lineage_digest
 from memprov.core.markers import promotion_marker
 from memprov.core.scrub import promotion_keys
 from memprov.core.staging import StagedEntry
@@ -464,6 +464,7 @@ def test_B65_forgetting_a_session_empties_every_table_that_its_memory_is_in(tmp_
         ),
         sources=(IndexSource("sessions/main/s1.jsonl", "sessions"),),
         cache_rows=2,
+        transfers=(TransferEdge("k1", "k0", "t"), TransferEdge("k0", "gone", "t")),
     )
     write_snapshot(store, snapshot, [SessionRecord("main", "s1", participants=[Identity("profile", "p")])])
     # What is about sessions and not about their memory, and the preimage's key (FACTS 6.2i).

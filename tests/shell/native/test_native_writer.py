@@ -11,8 +11,18 @@ import apsw
 import pytest
 from attrs import evolve
 
-from memprov import Identity, Origin, OriginClass, Preimage, Selectors, SessionRecord, forget
-from memprov.core.effects import CutFile, DropOrigins, DropRecall, PurgeIndex, RecordTombstones, RemoveFile
+from memprov import Identity, Origin, OriginClass, Preimage, RewindBatch, Selectors, SessionRecord, forget
+from memprov.core.effects import (
+    BatchTrim,
+    CutFile,
+    DropOrigins,
+    DropRecall,
+    PurgeIndex,
+    RecordTombstones,
+    RemoveFile,
+    TrimRewinds,
+    rewind_key,
+)
 from memprov.core.lineage import Basis, PublicationOutcome, Transfer, lineage_digest, transfer_origins
 from memprov.core.staging import Checkpoint, StagedEntry
 from memprov.core.text import digest
@@ -20,6 +30,7 @@ from memprov.core.write_effects import (
     AddSeenHashes,
     AppendCorpus,
     RecordOrigins,
+    RecordRewind,
     ReleaseOrigins,
     ReplaceText,
     RequireAdmitted,
@@ -185,6 +196,16 @@ def test_a_clock_that_is_set_back_does_not_reorder_preimages(store: NativeStore)
         assert [preimage.content for preimage in writer.snapshot().preimages] == ["second", "third"]
 
 
+def test_D21_a_rewind_row_is_trimmed_once(store: NativeStore) -> None:
+    batch = RewindBatch("a key of its own", ("[1]", "[2]", "[3]"))
+    trim = TrimRewinds((BatchTrim(batch.key, rewind_key(batch.candidates), (0,)),))
+    with unhurried(store) as writer:
+        writer.write(RecordRewind(batch))
+        for _ in range(2):
+            assert writer.apply(trim, NOTHING)
+            assert writer.snapshot().rewinds == (RewindBatch(batch.key, ("[2]", "[3]")),)
+
+
 # --- what is refused ---
 
 
@@ -230,6 +251,15 @@ def test_hosts_record_sessions_while_a_purge_holds_the_lock(store: NativeStore) 
 
 
 # --- the lock ---
+
+
+def test_I5_what_an_earlier_run_did_to_files_is_durable_before_evidence_is_dropped(store: NativeStore) -> None:
+    workspace = Path(store.layout.workspace)
+    (workspace / "memory").mkdir()
+    synced: list[int] = []
+    watched = evolve(store.calls, sync=lambda fd: synced.append(os.fstat(fd).st_ino))
+    with evolve(store, calls=watched).exclusive():
+        assert {path.stat().st_ino for path in (workspace, workspace / "memory")} <= set(synced)
 
 
 def test_D19_a_lock_whose_holder_was_killed_is_free_at_once(store: NativeStore) -> None:

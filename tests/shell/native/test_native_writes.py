@@ -147,6 +147,17 @@ def test_of_two_writes_at_once_neither_raises_trust(store: NativeStore) -> None:
     assert (record.record.origin_class, record.session_id) == ("untrusted", "s1")
 
 
+def test_a_reservation_outlives_the_records_that_spoke_against_it(store: NativeStore) -> None:
+    with store.observe_write("s1", "MEMORY.md"):
+        file(store).write_text("a stranger's\n")
+    pending = observe(store, "s2")
+    with observe(store, "s3"):
+        file(store).unlink()
+    file(store).write_text("written on top of what was a stranger's\n")
+    pending.done()
+    assert verdict(pending) == ("untrusted", "earlier_untrusted")
+
+
 def test_a_file_that_is_deleted_takes_its_records_along(store: NativeStore) -> None:
     with store.observe_write("s1", "MEMORY.md"):
         file(store).write_text("x\n")

@@ -32,6 +32,7 @@ __all__ = ["Basis", "Lineage", "OriginTable", "lineage_digest"]
 
 _Codes = NDArray[np.int32]
 _T = TypeVar("_T")
+_FEW = 16
 _CLASS_CODES = {str(origin_class): code for code, origin_class in enumerate(TRUST_ORDER)}
 
 
@@ -352,7 +353,10 @@ def _used(pool: tuple[_T, ...], codes: _Codes) -> tuple[tuple[_T, ...], _Codes]:
 
 def _codes_of(pool: tuple[str, ...], values: Iterable[str]) -> NDArray[np.int64]:
     """The codes of those values that the sorted pool holds, rising and without repeats."""
-    found = ((bisect_left(pool, value), value) for value in frozenset(values))
+    wanted = frozenset(values)
+    if len(wanted) * _FEW > len(pool):  # reading the whole pool once is quicker than searching it so often
+        return np.fromiter((code for code, value in enumerate(pool) if value in wanted), dtype=np.int64)
+    found = ((bisect_left(pool, value), value) for value in wanted)
     return np.array(sorted(i for i, value in found if i < len(pool) and pool[i] == value), dtype=np.int64)
 
 

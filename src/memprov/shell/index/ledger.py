@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 import apsw
 from attrs import define, field
 
-from memprov.core.fences import Change, Present, Refusal, check_generation, check_source
+from memprov.core.fences import Present, Refusal, check_generation, check_source
 from memprov.core.index_effects import DropSource, IndexedChunk, IndexEffect, PublishSource, ReplaceIndex
 from memprov.core.indexing import IndexedSource, IndexState
 from memprov.core.records import OriginClass, SessionRecord
@@ -74,52 +74,79 @@ class Publication:
     published: list[str] = field(factory=list)
     added: int = 0
     removed: int = 0
+    dropped: int = 0
     _hashes: set[str] = field(factory=set, init=False)
 
     def carry_out(self, effects: Iterable[IndexEffect]) -> None:
-        """Publish what may be published; what may not is in ``refusals``."""
+        """Publish what may be published; what may not is in ``refusals``.
+
+        All that goes, goes before anything comes in, and at once: the full text pays for each deletion by itself.
+        """
         tombstones = forgotten_ids(self.connection)
         sessions = {session.session_id: session for session in read_sessions(self.connection, self.agent_id)}
+        wanted: list[PublishSource] = []
+        gone: dict[Place, None] = {}
         for effect in effects:
             match effect:
                 case PublishSource():
-                    if self._is_open(effect, tombstones, sessions):
-                        self._publish(effect)
+                    wanted.append(effect)
                 case DropSource():
-                    self._remove(effect.path, effect.source, frozenset())
+                    gone[effect.path, effect.source] = None
                 case ReplaceIndex():
-                    self._replace(effect, tombstones, sessions)
-        # A vector leaves the cache with the last chunk of its text: it would be the only trace of it (B38).
+                    now = revision_of(self.connection)
+                    change = check_generation(effect.revision, now)
+                    if change is not None:
+                        detail = f"from {effect.revision} to {now} while the index was being rebuilt"
+                        self.refusals.append(Refusal("", "", change, queued=True, detail=detail))
+                        return
+                    gone.update(dict.fromkeys(self._places()))
+                    wanted.extend(effect.sources)
+        opened = [effect for effect in wanted if self._is_open(effect, tombstones, sessions)]
+        for refusal in self.refusals:
+            if not refusal.queued:
+                gone[refusal.path, refusal.source] = None
+        self._make_room(gone, opened)
+        for effect in opened:
+            self._publish(effect)
+        self._trim_cache()
+        if self.removed or self.dropped or self.published:
+            raise_revision(self.connection)
+
+    def _places(self) -> Iterator[Place]:
+        """Every source that is noted or has chunks."""
+        for table in ("sources", "chunks"):
+            rows = self.connection.execute(f"SELECT DISTINCT CAST(path AS BLOB), source FROM {table}")
+            yield from ((from_raw(path), text(source)) for path, source in rows)
+
+    def _make_room(self, gone: Iterable[Place], opened: Iterable[PublishSource]) -> None:
+        """Remove what these sources have and are not to keep, and the notes of those that are not published anew."""
+        keep = {(e.fence.path, e.fence.source): frozenset(c.id for c in e.chunks) for e in opened}
+        old: list[str] = []
+        for path, source in dict.fromkeys((*gone, *keep)):
+            place = raw(path), source
+            kept = keep.get((path, source), frozenset())
+            rows = self.connection.execute(
+                "SELECT chunk_id, hash FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", place
+            )
+            for name, hashed in rows:
+                if name not in kept:
+                    old.append(text(name))
+                    self._hashes.add(text(hashed))
+            if (path, source) not in keep:
+                before = self.connection.total_changes()
+                self.connection.execute("DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", place)
+                self.dropped += self.connection.total_changes() > before
+        delete_chunks(self.connection, tuple(old))
+        self.removed += len(old)
+
+    def _trim_cache(self) -> None:
+        """Let a vector leave the cache with the last chunk of its text, of which it would be the only trace (B38)."""
         for batch in batches(sorted(self._hashes)):
             self.connection.execute(
                 "DELETE FROM embedding_cache WHERE hash IN (SELECT value FROM json_each(?)) "
                 "AND hash NOT IN (SELECT hash FROM chunks)",
                 (batch,),
             )
-        if self.added or self.removed or self.published:
-            raise_revision(self.connection)
-
-    def _replace(self, effect: ReplaceIndex, tombstones: frozenset[str], sessions: dict[str, SessionRecord]) -> None:
-        now = revision_of(self.connection)
-        change = check_generation(effect.revision, now)
-        if change is not None:
-            detail = f"from {effect.revision} to {now} while the index was being rebuilt"
-            self.refusals.append(Refusal("", "", change, queued=True, detail=detail))
-            return
-        kept = [source for source in effect.sources if self._is_open(source, tombstones, sessions)]
-        places = {(source.fence.path, source.fence.source) for source in kept}
-        wanted = frozenset(chunk.id for source in kept for chunk in source.chunks)
-        rows = self.connection.execute("SELECT chunk_id FROM chunks")
-        self._delete(tuple(name for (name,) in rows if isinstance(name, str) and name not in wanted))
-        for path, source in tuple(self._sources()):
-            if (path, source) not in places:
-                self._forget_source(path, source)
-        for publication in kept:
-            self._publish(publication)
-
-    def _sources(self) -> Iterator[Place]:
-        for path, source in self.connection.execute("SELECT CAST(path AS BLOB), source FROM sources"):
-            yield from_raw(path), text(source)
 
     def _is_open(self, effect: PublishSource, tombstones: frozenset[str], sessions: dict[str, SessionRecord]) -> bool:
         fence = effect.fence
@@ -131,13 +158,10 @@ class Publication:
         refusal = check_source(fence, Present(tombstones, sessions, indexed, digest, origin_class))
         if refusal is not None:
             self.refusals.append(refusal)
-            if refusal.change in (Change.FORGOTTEN, Change.EXCLUDED, Change.GONE):
-                self._remove(fence.path, fence.source, frozenset())
         return refusal is None
 
     def _publish(self, effect: PublishSource) -> None:
         path, source = effect.fence.path, effect.fence.source
-        self._remove(path, source, frozenset(chunk.id for chunk in effect.chunks), noted=True)
         there = {
             text(row[0])
             for row in self.connection.execute(
@@ -198,27 +222,3 @@ class Publication:
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 (chunk.id, len(chunk.embedding) // 4, chunk.embedding),
             )
-
-    def _remove(self, path: str, source: str, keep: frozenset[str], *, noted: bool = False) -> None:
-        """Remove the chunks of a source but for these; the note of the source too, unless it is to stay."""
-        rows = self.connection.execute(
-            "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source)
-        )
-        self._delete(tuple(text(name) for (name,) in rows if name not in keep))
-        if not noted:
-            self._forget_source(path, source)
-
-    def _forget_source(self, path: str, source: str) -> None:
-        before = self.connection.total_changes()
-        self.connection.execute("DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source))
-        self.removed += self.connection.total_changes() > before
-
-    def _delete(self, chunk_ids: tuple[str, ...]) -> None:
-        for batch in batches(chunk_ids):
-            rows = self.connection.execute(
-                "SELECT hash FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,)
-            )
-            self._hashes.update(text(row[0]) for row in rows)
-        if chunk_ids:
-            delete_chunks(self.connection, chunk_ids)
-            self.removed += len(chunk_ids)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Literal
+from typing import Literal, get_args
 
 import apsw
 import numpy as np
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from memprov.core.records import OriginClass, SessionKind
 from memprov.core.text import json_text
-from memprov.core.trust import Provenance, frame_recall
+from memprov.core.trust import Provenance, eligible, frame_recall
 from memprov.errors import InputError, RefusedError, SchemaError
 from memprov.shell.cells import integer, text
 from memprov.shell.index.embedding import Embedder, embed
@@ -89,6 +89,8 @@ def search(
     the store uses it and NumPy otherwise (``auto``), NumPy, or sqlite-vec. ``memory`` keeps vectors between calls.
     """
     checked_limit(limit)
+    if engine not in get_args(Engine):
+        raise InputError(f"there is no engine {engine!r}, but {', '.join(get_args(Engine))}")
     if not isinstance(query, str):
         raise InputError(f"a query is text, not {query!r:.40}")
     vector = _query_vector(query, embedder)
@@ -102,7 +104,7 @@ def search(
                 if vector is None or embedder is None
                 else _by_vector(store, ledger, vector, skip, depth, embedder.identity.name, engine, memory),
             ]
-            hits = tuple(_fresh(store, _hits(ledger, *ranks), limit))
+            hits = tuple(_fresh(store, _hits(ledger, *ranks), limit, automatic=automatic))
             if len(hits) == limit or all(len(ranking) < depth for ranking in ranks):
                 return hits
             depth *= 4  # the hits of changed files took up the places
@@ -140,29 +142,33 @@ def _query_vector(query: str, embedder: Embedder | None) -> NDArray[np.float32] 
 
 
 def _skipped(ledger: apsw.Connection, agent_id: str, *, automatic: bool) -> frozenset[str]:
-    """The chunks that may not be found."""
+    """The chunks that may not be found. Small tables answer this; the rows that hold text are not looked at."""
     prefix = f"sessions/{agent_id}/"
-    rows = ledger.execute(
+    sessions = ledger.execute(
         """
-        WITH shown AS (
-            SELECT path FROM (
-                SELECT path, substr(path, :after) AS name FROM chunks WHERE source = 'sessions' GROUP BY path
-            ) WHERE substr(path, 1, :after - 1) = :prefix AND EXISTS (
+        WITH noted AS (SELECT path, substr(path, :after) AS name FROM sources WHERE source = 'sessions'),
+        hidden AS (
+            SELECT path FROM noted WHERE substr(path, 1, :after - 1) <> :prefix OR NOT EXISTS (
                 SELECT 1 FROM sessions AS s
                 WHERE s.session_id = CASE WHEN name LIKE '%.jsonl' THEN substr(name, 1, length(name) - 6) ELSE name END
                   AND s.kind NOT IN ('cron', 'heartbeat')
                   AND NOT EXISTS (SELECT 1 FROM tombstones AS t WHERE t.session_id = s.session_id)
             )
         )
-        SELECT c.chunk_id FROM chunks AS c LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id
-        WHERE c.text = ''
-           OR (:automatic AND coalesce(p.origin_class, 'untrusted') NOT IN ('owner', 'agent'))
-           OR (c.source = 'sessions' AND (c.path NOT IN shown OR p.origin_class = 'system'
-                                          OR p.session_kind IN ('cron', 'heartbeat')))
+        SELECT chunk_id FROM chunks WHERE source = 'sessions' AND path IN hidden
         """,
-        {"prefix": prefix, "after": len(prefix) + 1, "automatic": automatic},
+        {"prefix": prefix, "after": len(prefix) + 1},
     )
-    return frozenset(text(row[0]) for row in rows)
+    internal = ledger.execute(
+        "SELECT p.chunk_id FROM chunk_provenance AS p WHERE p.session_kind IN ('cron', 'heartbeat') "
+        "OR (p.origin_class = 'system' AND EXISTS ("
+        "SELECT 1 FROM chunks AS c WHERE c.chunk_id = p.chunk_id AND c.source = 'sessions'))"
+    )
+    skipped = {text(row[0]) for rows in (sessions, internal) for row in rows}
+    if automatic:
+        others = ledger.execute("SELECT chunk_id FROM chunk_provenance WHERE origin_class NOT IN ('owner', 'agent')")
+        skipped.update(text(row[0]) for row in others)
+    return frozenset(skipped)
 
 
 def _by_text(ledger: apsw.Connection, query: str, skip: frozenset[str], depth: int) -> tuple[str, ...]:
@@ -171,16 +177,16 @@ def _by_text(ledger: apsw.Connection, query: str, skip: frozenset[str], depth: i
         return ()
     rows = ledger.execute(
         """
-        SELECT c.chunk_id FROM chunks_text AS f JOIN chunks AS c ON c.chunk_rowid = f.rowid
-        WHERE f.chunks_text MATCH :match AND (:all OR c.chunk_id NOT IN (SELECT value FROM json_each(:skip)))
-        ORDER BY bm25(chunks_text), c.chunk_id LIMIT :depth
+        WITH skipped AS (
+            SELECT chunk_rowid FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(:skip))
+        ), ranked AS (
+            SELECT f.rowid AS place, bm25(chunks_text) AS score FROM chunks_text AS f
+            WHERE f.chunks_text MATCH :match AND f.rowid NOT IN skipped ORDER BY score, place LIMIT :depth
+        )
+        SELECT coalesce(c.chunk_id, '') FROM ranked LEFT JOIN chunks AS c ON c.chunk_rowid = ranked.place
+        ORDER BY ranked.score, c.chunk_id
         """,
-        {
-            "match": " OR ".join(f'"{term}"' for term in terms),
-            "all": not skip,
-            "skip": json_text(sorted(skip)),
-            "depth": depth,
-        },
+        {"match": " OR ".join(f'"{term}"' for term in terms), "skip": json_text(sorted(skip)), "depth": depth},
     )
     return tuple(text(row[0]) for row in rows)
 
@@ -195,9 +201,7 @@ def _by_vector(
     engine: Engine,
     memory: VectorMemory | None,
 ) -> tuple[str, ...]:
-    others = ledger.execute(
-        "SELECT v.chunk_id FROM vectors AS v JOIN chunks AS c ON c.chunk_id = v.chunk_id WHERE c.model <> ?", (model,)
-    )
+    others = ledger.execute("SELECT chunk_id FROM chunks WHERE model < :model OR model > :model", {"model": model})
     hidden = skip.union(text(row[0]) for row in others)
     index: VectorIndex | None = None
     path, dimensions = store.layout.ledger.path, len(vector)
@@ -249,12 +253,16 @@ def _hits(
             yield hit, None if hashed is None else text(hashed)
 
 
-def _fresh(store: NativeStore, found: Iterator[tuple[Hit, str | None]], limit: int) -> Iterator[Hit]:
-    """The first hits but for those of files that are not what they were made from."""
+def _fresh(
+    store: NativeStore, found: Iterator[tuple[Hit, str | None]], limit: int, *, automatic: bool
+) -> Iterator[Hit]:
+    """The first hits, but for rows without a noted source or any text, and those of files that have changed since."""
     current: dict[str, str | None] = {}
     for hit, hashed in found:
         if limit == 0:
             return
+        if hashed is None or not hit.text or (automatic and not eligible(hit.provenance.origin_class)):
+            continue
         if hit.source == "memory":
             if hit.path not in current:
                 current[hit.path] = file_digest(store.layout.workspace, hit.path, store.calls)

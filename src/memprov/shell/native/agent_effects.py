@@ -22,9 +22,9 @@ from memprov.core.write_effects import (
     RequireAdmitted,
 )
 from memprov.errors import InputError, StaleStateError
-from memprov.shell.cells import integer, text
+from memprov.shell.cells import integer, is_storable, text
 from memprov.shell.native.catalogue import forgotten_ids
-from memprov.shell.native.ledger_file import batches, raw, storable, transaction
+from memprov.shell.native.ledger_file import batches, raw, transaction
 
 __all__ = [
     "delete_chunks",
@@ -135,7 +135,7 @@ def record_origins(connection: apsw.Connection, effect: RecordOrigins) -> None:
     for row in effect.origins:
         if row.agent_id != effect.agent_id:
             raise InputError(f"origins of agent {effect.agent_id!r} hold one of agent {row.agent_id!r}")
-        if not (storable(row.entry_key) and storable(row.session_id) and storable(row.session_key or "")):
+        if not (is_storable(row.entry_key) and is_storable(row.session_id) and is_storable(row.session_key or "")):
             raise InputError(f"the origin of {row.entry_key!r} in {row.session_id!r} is no valid text")
     with transaction(connection):
         known = tuple(_rows_of(connection, {row.entry_key for row in effect.origins}, effect.agent_id))
@@ -155,7 +155,7 @@ def release_origins(connection: apsw.Connection, effect: ReleaseOrigins) -> None
     with transaction(connection):
         connection.executemany(
             "DELETE FROM origins WHERE entry_key = ? AND session_id = ?",
-            (row for row in effect.rows if all(map(storable, row))),
+            (row for row in effect.rows if all(map(is_storable, row))),
         )
 
 

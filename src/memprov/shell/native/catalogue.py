@@ -23,8 +23,8 @@ from memprov.core.selection import Selectors
 from memprov.core.sessions import identity_from_json, identity_json, resolve_kinds
 from memprov.core.text import WSP, json_text
 from memprov.errors import CorruptStoreError, InputError
-from memprov.shell.cells import integer, text
-from memprov.shell.native.ledger_file import batches, storable, transaction
+from memprov.shell.cells import integer, is_storable, text
+from memprov.shell.native.ledger_file import batches, transaction
 
 __all__ = [
     "archive",
@@ -46,7 +46,7 @@ _COLUMNS = "session_id, session_key, kind, state, created_at_ms, channel, chat_t
 def checked_id(session_id: str) -> str:
     """The id, if it could be selected as well: one rule for recording, deleting and forgetting (D15, B57)."""
     Selectors(sessions=(session_id,))
-    if not storable(session_id):
+    if not is_storable(session_id):
         raise InputError(f"the session id {session_id!r} is no valid text")
     return session_id
 
@@ -240,7 +240,7 @@ def _namespace(identity: Identity) -> str:
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip(WSP)) and "\0" not in value and storable(value)
+    return isinstance(value, str) and bool(value.strip(WSP)) and "\0" not in value and is_storable(value)
 
 
 def _optional(value: object) -> str | None:

@@ -20,12 +20,12 @@ from attrs import frozen
 
 from memprov.core.text import json_text, to_bytes, to_text
 from memprov.errors import CorruptStoreError, RefusedError, SchemaError, StoreNotFoundError
-from memprov.shell.cells import Value, integer
+from memprov.shell.cells import Value, integer, is_storable
 from memprov.shell.native.schema import Schema
 from memprov.shell.sqlite import BUSY_MS, Database, QuietAccess, Reader, explained
 from memprov.shell.workspace import CALLS
 
-__all__ = ["LedgerFile", "batches", "from_raw", "raw", "storable", "sync_directory", "transaction"]
+__all__ = ["LedgerFile", "batches", "from_raw", "raw", "sync_directory", "transaction"]
 
 T = TypeVar("T")
 
@@ -165,13 +165,8 @@ def batches(values: Iterable[str]) -> Iterator[str]:
     rest = iter(values)
     while batch := list(islice(rest, _BATCH)):
         if not "".join(batch).isascii():
-            batch = [value for value in batch if storable(value)]
+            batch = [value for value in batch if is_storable(value)]
         yield json_text(batch)
-
-
-def storable(value: str) -> bool:
-    """Whether an id or key is valid text."""
-    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def raw(value: str) -> bytes:

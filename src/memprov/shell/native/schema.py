@@ -110,7 +110,9 @@ CREATE TABLE chunks (
     text TEXT NOT NULL,
     updated_at_ms INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX chunks_by_path ON chunks (path, source);
+CREATE INDEX chunks_by_path ON chunks (path, source, model, chunk_id);
+CREATE INDEX chunks_by_hash ON chunks (hash);
+CREATE INDEX chunks_by_model ON chunks (model);
 
 CREATE TABLE chunk_provenance (
     chunk_id TEXT PRIMARY KEY REFERENCES chunks (chunk_id) ON DELETE CASCADE,

@@ -192,7 +192,7 @@ class NativeStore:
 
     @contextmanager
     def _opened(self, file: LedgerFile) -> Iterator[apsw.Connection]:
-        with file.writing() as connection, explained(file.database, "writing"):
+        with file.writing() as connection, explained(file.database, "recording"):
             yield connection
 
     def _now_ms(self) -> int:

@@ -35,10 +35,11 @@ from memprov.core.write_effects import (
     replaced_text,
 )
 from memprov.errors import InputError, PartialError, RefusedError
+from memprov.shell.cells import is_storable
 from memprov.shell.native import agent_effects as agent
 from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import Layout
-from memprov.shell.native.ledger_file import LedgerFile, storable, transaction
+from memprov.shell.native.ledger_file import LedgerFile, transaction
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot
 from memprov.shell.native.shared_effects import apply_shared
 from memprov.shell.native.writes import relink
@@ -98,7 +99,7 @@ class NativeWriter:
                 self._require_own(effect.agent_id)
             if isinstance(effect, RecordTombstones):
                 for session_id in effect.session_ids:
-                    if not storable(session_id):
+                    if not is_storable(session_id):
                         raise RefusedError(f"the session id {session_id!r} is no valid text, so no ledger can hold it")
 
     def apply(self, effect: Effect, basis: Basis) -> bool:

@@ -1,7 +1,7 @@
 """Exact search by sqlite-vec, where SQLite can load it: its distance function over the vectors of a ledger.
 
-Its own table type is not used: there a deleted vector stays in its block until another takes the place, and neither a
-foreign key nor ``secure_delete`` reaches it. A function over an ordinary table has none of that, and is as exact.
+Its own table type is not used: it can be purged only where the extension loads, no foreign key reaches it, and it finds
+at most 4,096 rows. A function over an ordinary table has none of that, is as exact, and takes any condition first.
 """
 
 from __future__ import annotations
