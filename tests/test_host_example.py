@@ -54,8 +54,11 @@ def test_the_example_host_takes_in_promotes_and_forgets_a_person(host: ModuleTyp
     gateway.said("c1", "Ann always waters the ferns on the balcony.", owner=True, at_ms=T + 1000)
     gateway.started("c2", channel="telegram", people=["ben"], at_ms=T)
     gateway.said("c2", "Ben repairs old radios in the cellar.", owner=True, at_ms=T + 2000)
-    gateway.nightly(T + DAY)
+    gateway.started("c3", channel="mail", people=["zoe"], at_ms=T, hook="gmail")
+    gateway.said("c3", "An invoice from Plumtree Couriers is due.", owner=True, at_ms=T + 3000)
+    assert len(gateway.nightly(T + DAY).promoted) == 2
     assert "ferns" in memory_of(tmp_path)
+    assert "invoice" not in memory_of(tmp_path)
     report = gateway.forget_person("ann")
     assert report.session_ids == ("c1",)
     gateway.nightly(T + 2 * DAY)

@@ -15,13 +15,16 @@ class Gateway:
     def __init__(self, directory: str) -> None:
         self.store = memprov.open_store(directory, agent_id="main")
         self.policy = memprov.AdmissionPolicy(hook_sources=["gmail", "email"])
+        self.thresholds = memprov.Thresholds(score=0.4, signals=1, unique_queries=0)  # the default is strict
         self.chats: Chats = {}
 
-    def started(self, chat: str, *, channel: str, people: Iterable[str], at_ms: int) -> None:
+    def started(self, chat: str, channel: str, people: Iterable[str], at_ms: int, hook: str | None = None) -> None:
         """A conversation began: record what is known of it before anything is said."""
         identities = [memprov.Identity("observation", name, plugin_id=channel, sender_kind="human") for name in people]
-        key = f"agent:main:{channel}:{chat}"
-        record = memprov.SessionRecord("main", chat, key, created_at_ms=at_ms, channel=channel, participants=identities)
+        record = memprov.SessionRecord(
+            "main", chat, f"agent:main:{channel}:{chat}", created_at_ms=at_ms, channel=channel, hook_source=hook,
+            participants=identities,
+        )  # fmt: skip
         self.store.record_session(record)
         self.chats[chat] = []
 
@@ -34,7 +37,7 @@ class Gateway:
         """Take in what is new, and promote what has proved itself."""
         while memprov.ingest(self.store, self._read, policy=self.policy, now_ms=now_ms).more:
             pass
-        return memprov.promote(self.store, now_ms=now_ms)
+        return memprov.promote(self.store, thresholds=self.thresholds, now_ms=now_ms)
 
     def forget_person(self, actor_id: str) -> memprov.Report:
         """Remove everything that came from conversations with a person, and keep it out."""

@@ -24,8 +24,9 @@ from memprov.core.records import SessionRecord
 from memprov.core.report import Report
 from memprov.core.selection import Selectors
 from memprov.core.sessions import identity_json, resolve_kinds
+from memprov.core.text import json_text
 from memprov.demo import run_demo
-from memprov.errors import InputError, MemprovError, StoreNotFoundError
+from memprov.errors import InputError, MemprovError
 from memprov.reading import describe_report, describe_sessions, describe_trace
 from memprov.shell.native import open_store
 from memprov.shell.openclaw import open_openclaw
@@ -55,11 +56,12 @@ def _open(
 ) -> Store:
     if (store is None) == (openclaw is None):
         raise InputError("name one store: --store DIR or --openclaw STATE_DIR")
+    for option, value in (("--store", store), ("--openclaw", openclaw), ("--workspace", workspace)):
+        if value is not None and not value.strip():
+            raise InputError(f"{option} is blank")
     if openclaw is not None:
         return open_openclaw(openclaw, agent, workspace, session_store)
-    if store is None or not Path(store).is_dir():
-        raise StoreNotFoundError(f"there is no store {store}; the library's open_store makes one")
-    return open_store(store, agent, workspace)
+    return open_store(store or "", agent, workspace, create=False)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,11 +83,12 @@ def _sessions(
     as_json: bool,
 ) -> None:
     """List an agent's sessions, to find the id or key to forget."""
-    rows = _sessions_of(_open(store, openclaw, session_store, agent, workspace))
+    opened = _open(store, openclaw, session_store, agent, workspace)
+    rows = _sessions_of(opened)
     if as_json:
-        click.echo(json.dumps([_session_json(row) for row in rows], ensure_ascii=False, indent=2))
+        click.echo(json_text([_session_json(row) for row in rows], indent=2))
         return
-    for line in describe_sessions(rows):
+    for line in describe_sessions(rows, opened.snapshot().tombstones):
         click.echo(line)
 
 
@@ -163,8 +166,11 @@ def _apply(plan_file: str, *, break_lock: bool, as_json: bool) -> None:
     """Carry out a saved plan, if it still says what would be done."""
     plan = PurgePlan.from_json(_load(plan_file))
     identity = plan.store
-    open_kind = open_openclaw if identity.kind == "openclaw" else open_store
-    store = open_kind(identity.state_root, identity.agent_id, identity.workspace_root)
+    store: Store
+    if identity.kind == "openclaw":
+        store = open_openclaw(identity.state_root, identity.agent_id, identity.workspace_root)
+    else:
+        store = open_store(identity.state_root, identity.agent_id, identity.workspace_root, create=False)
     with _progress() as progress:
         report = apply_plan(store, plan, break_lock=break_lock, progress=progress)
     _print(report, None, as_json=as_json)
@@ -185,13 +191,13 @@ def _admit(  # one parameter per option
     as_json: bool,
 ) -> None:
     """Say which sessions may become memory, and why the others may not."""
-    policy = AdmissionPolicy() if policy_file is None else AdmissionPolicy.from_config(_read_json5(policy_file))
+    policy = _policy(policy_file, openclaw)
     opened = _open(store, openclaw, session_store, agent, workspace)
     forgotten = opened.snapshot().tombstones
     decisions = [decide_admission(row, policy, forgotten) for row in resolve_kinds(_sessions_of(opened))]
     if as_json:
         rows = [{"sessionId": d.session_id, "admitted": d.admitted, "reason": d.reason} for d in decisions]
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        click.echo(json_text(rows, indent=2))
         return
     for decision in decisions:
         click.echo(f"{decision.session_id}  {'admitted' if decision.admitted else decision.reason}")
@@ -233,12 +239,24 @@ def _demo(directory: str | None) -> None:
             click.echo(line)
 
 
+def _policy(policy_file: str | None, openclaw: str | None) -> AdmissionPolicy:
+    """The policy of the file that is named, else the installation's own, else none."""
+    if policy_file is not None:
+        return AdmissionPolicy.from_config(_read_json5(policy_file))
+    configured = Path(openclaw or "", "openclaw.json")
+    if openclaw is None or not configured.is_file():
+        return AdmissionPolicy()
+    return AdmissionPolicy.from_config({"plugins": _read_json5(str(configured)).get("plugins", {})})
+
+
 def _read_json5(source: str) -> dict[str, object]:
     text = _load(source)
     try:
         document: object = json.loads(text)
     except ValueError:
         document = _parse_json5(text, source)
+    except RecursionError as error:
+        raise InputError(f"{source} is nested too deeply") from error
     if not isinstance(document, dict):
         raise InputError(f"{source} holds no object")
     return document
@@ -256,7 +274,11 @@ def _parse_json5(text: str, source: str) -> object:
 
 
 def _save(plan: PurgePlan, target: str) -> None:
-    path = Path(target)
+    if not target.strip():
+        raise InputError("--plan-out is blank")
+    path = Path(target).resolve()
+    if path.exists() and not path.is_file():
+        raise InputError(f"the plan cannot be written to {target}, which is no regular file; nothing was changed")
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         scratch.write_text(plan.to_json(), encoding="utf-8")
@@ -283,6 +305,8 @@ def _print(report: Report, plan: PurgePlan | None, *, as_json: bool) -> None:
         return
     for line in describe_report(report, plan):
         click.echo(line)
+    if report.dry_run and report.session_ids:
+        click.echo("Nothing was changed. The same command without --dry-run does this.")
 
 
 @contextmanager
@@ -301,9 +325,13 @@ def main() -> None:
         code = _cli.main(standalone_mode=False)
     except click.exceptions.Abort:
         code = _fail("interrupted; running the same command again is safe", 1)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show(sys.stderr)
         code = error.exit_code
+    except click.ClickException as error:
+        code = _fail(error.format_message(), 2)
+    except OSError as error:
+        code = _fail(f"the answer could not be printed: {error.strerror}; run the command again to see it", 1)
     except MemprovError as error:
         code = _fail(str(error), error.exit_code)
     sys.exit(code if isinstance(code, int) else 0)

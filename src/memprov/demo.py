@@ -110,6 +110,7 @@ def _forget(store: NativeStore, directory: Path) -> Iterator[str]:
     yield "3. Forget monday-chat: the preview"
     plan = preview(store, selectors)
     yield from _indented(describe_report(plan.report, plan))
+    yield ""
     yield "4. The purge"
     report = forget(store, selectors)
     same = evolve(report, dry_run=True) == plan.report
@@ -118,7 +119,7 @@ def _forget(store: NativeStore, directory: Path) -> Iterator[str]:
     yield f"   MEMORY.md still knows of the boiler: {'yes' if 'boiler' in memory else 'NO'}"
     yield ""
     yield "5. Feed everything again"
-    swept = ingest(store, lambda session: _messages(session.session_id), now_ms=_START + 4 * _DAY)
+    swept = ingest(store, lambda session: _messages(session.session_id), policy=_POLICY, now_ms=_START + 4 * _DAY)
     for decision in swept.excluded:
         yield f"   {decision.session_id}: {decision.reason}"
     yield ""

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from memprov.core.effects import CutFile, RemoveFile
 from memprov.core.plan import PurgePlan
 from memprov.core.records import SessionRecord
 from memprov.core.report import Report
+from memprov.core.selection import SelectionSource
 from memprov.core.trace import EntryTrace, Trace
 
 __all__ = ["describe_report", "describe_sessions", "describe_trace"]
 
 _SHOWN = 10
+_SOURCES = {SelectionSource.UNRESOLVED: "not known here; only recorded as forgotten"}
 
 
 def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     """The report as lines of text. With a plan, the files that change are named."""
     verb = "Would forget" if report.dry_run else "Forgot"
     yield f"{verb} {_count(len(report.session_ids), 'session')} of agent {report.agent_id}"
+    if not report.session_ids:
+        yield "  no session matches"
     for resolution in report.session_resolutions[:_SHOWN]:
-        key = f"  {resolution.session_key}" if resolution.session_key else ""
-        yield f"  {resolution.session_id}{key}  ({resolution.source})"
+        key = f"  {_shown(resolution.session_key)}" if resolution.session_key else ""
+        source = _SOURCES.get(resolution.source, resolution.source.value)
+        yield f"  {_shown(resolution.session_id)}{key}  ({source})"
     yield from _more(len(report.session_resolutions))
     for match in report.participant_matches:
-        kinds = ", ".join(f"{i.kind} {i.id}" for i in match.identities) or "nobody"
-        yield f"  participant {match.actor_id}: {kinds}"
+        kinds = ", ".join(f"{i.kind} {_shown(i.id)}" for i in match.identities) or "nobody"
+        yield f"  participant {_shown(match.actor_id)}: {kinds}"
     yield ""
     yield "Goes" if report.dry_run else "Gone"
     yield from _gone(report)
@@ -35,13 +40,11 @@ def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     yield "Stays, and must be reviewed"
     review = list(_review(report))
     yield from review or ["  nothing that memprov knows of"]
-    yield "Original transcripts and archives stay by contract."
+    yield "The transcripts themselves still hold what was said; memprov never deletes them."
     yield ""
-    if report.dry_run:
-        yield "Nothing was changed. The same command without --dry-run does this."
 
 
-def describe_sessions(rows: Iterable[SessionRecord]) -> Iterator[str]:
+def describe_sessions(rows: Iterable[SessionRecord], forgotten: Collection[str] = ()) -> Iterator[str]:
     """A catalogue as aligned columns: id, state, kind, key, and whatever else is known."""
     cells = [("session id", "state", "kind", "key", "known of it")]
     for row in rows:
@@ -52,7 +55,8 @@ def describe_sessions(rows: Iterable[SessionRecord]) -> Iterator[str]:
             ("with", ", ".join(identity.id for identity in row.participants)),
         )
         details = "; ".join(f"{name} {value}" for name, value in known if value)
-        cells.append((row.session_id, row.state.value, row.kind.value, row.session_key or "-", details))
+        state = f"{row.state.value}, forgotten" if row.session_id in forgotten else row.state.value
+        cells.append((_shown(row.session_id), state, row.kind.value, _shown(row.session_key or "-"), _shown(details)))
     widths = [max(len(line[column]) for line in cells) for column in range(4)]
     for line in cells:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
@@ -92,13 +96,13 @@ def _gone(report: Report) -> Iterator[str]:
         (a.memory_lines, "quoting lines", ""),
         (a.session_corpus_lines, "corpus lines", f"in {_count(a.session_corpus_files, 'file')}"),
         (a.index_chunks, "index chunks", f"{a.fts_rows} full-text rows, {a.vector_rows} vectors"),
-        (a.index_sources, "index sources", ""),
+        (a.index_sources, "sources of the index", ""),
         (a.embedding_cache_rows, "cached embeddings", ""),
         (a.short_term_entries, "recall rows", f"{_count(extra.signals, 'signal')}"),
         (a.seen_hash_scopes, "seen-hash scopes", ""),
-        (a.backups, "preimages, rewritten", ""),
-        (extra.rewind_rows, "rewind rows, rewritten", ""),
-        (extra.events, "host events, rewritten", ""),
+        (a.backups, "preimages (of each, its part)", ""),
+        (extra.rewind_rows, "rewind rows (of each, its part)", ""),
+        (extra.events, "host events (of each, its part)", ""),
         (extra.stale_copies, "stale copies of files", ""),
         (a.origin_rows, "origin rows", f"of {_count(len(report.entry_keys), 'entry', 'entries')}"),
     )
@@ -108,7 +112,8 @@ def _gone(report: Report) -> Iterator[str]:
     if not found:
         yield "  nothing"
     if report.mixed_lineage_entry_keys:
-        yield f"  {_count(len(report.mixed_lineage_entry_keys), 'entry', 'entries')} came from other sessions too"
+        mixed = _count(len(report.mixed_lineage_entry_keys), "entry", "entries")
+        yield f"  {mixed} of them came from other sessions too, and a shared entry goes whole"
     if report.collateral_entry_keys:
         yield f"  {_count(len(report.collateral_entry_keys), 'unselected entry', 'unselected entries')} went along"
 
@@ -119,7 +124,7 @@ def _files(plan: PurgePlan) -> Iterator[str]:
         if isinstance(effect, RemoveFile):
             yield f"           {effect.path}: the file goes"
         else:
-            yield f"           {effect.path}: {sum(end - start for start, end in effect.spans)} bytes"
+            yield f"           {_shown(effect.path)}: {sum(end - start for start, end in effect.spans)} bytes of it"
     yield from _more(len(files))
 
 
@@ -134,13 +139,18 @@ def _review(report: Report) -> Iterator[str]:
     for title, items in groups:
         if items:
             yield f"  {title}: {len(items)}"
-            yield from (f"    {item}" for item in items[:_SHOWN])
+            yield from (f"    {_shown(item)}" for item in items[:_SHOWN])
             yield from _more(len(items))
 
 
 def _more(count: int) -> Iterator[str]:
     if count > _SHOWN:
         yield f"    … and {count - _SHOWN} more (--json lists all)"
+
+
+def _shown(text: str) -> str:
+    """The text if a terminal can show it as it is, else with its odd characters escaped."""
+    return text if text.isprintable() else repr(text)
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

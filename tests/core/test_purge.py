@@ -392,6 +392,13 @@ def test_preimages_are_scrubbed_under_their_key() -> None:
     assert plan.report.artifacts.memory_entries == 0
 
 
+def test_a_workspace_without_any_trace_of_known_entries_is_warned_of() -> None:
+    bare = world(origins=origins((K, "s1")))
+    assert any("/workspace has no corpus file" in w for w in plan_purge(bare, selection("s1")).report.warnings)
+    marked = evolve(bare, files=(MemoryFile("MEMORY.md", f"{promotion_marker(K)}\n- x\n"),))
+    assert plan_purge(marked, selection("s1")).report.warnings == ()
+
+
 @pytest.mark.parametrize("level", ["physical", "", "LOGICAL"])
 def test_an_unknown_level_is_refused_by_name(level: str) -> None:
     with pytest.raises(InputError, match="level"):

@@ -92,7 +92,7 @@ class PurgePlan:
         except (ValueError, TypeError, KeyError, RecursionError, BaseValidationError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"the plan cannot be read ({type(error).__name__}); nothing was changed") from error
+            raise InputError("this is not a memprov purge plan, or it is damaged; nothing was changed") from error
         if plan.digest != digest_of(plan.store, plan.selection, plan.level, plan.effects):
             raise InputError("the plan was altered: its digest does not fit its effects; make a new preview")
         return plan

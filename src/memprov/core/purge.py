@@ -326,6 +326,11 @@ class _Purge:
         yield from (found[path] for path in sorted(found))
 
     def _warnings(self) -> Iterator[str]:
+        if self.lineage.entry_keys and not self.snapshot.corpus and not any(s.keys_before for s in self.scrubs):
+            yield (
+                f"{self.snapshot.store.workspace_root} has no corpus file and no marked memory file, while the ledger "
+                "knows entries of these sessions; make sure that it is the agent's workspace"
+            )
         removed = {scan.path: scan.lines for scan in self.scans}
         for scrubbed in self.scrubs:
             if removed and is_phase_report(scrubbed.file.path):

@@ -6,13 +6,13 @@ follow after them (DESIGN 4.3). Every list is sorted by code point. Preview and 
 
 from __future__ import annotations
 
-import json
 from typing import cast
 
 from attrs import field, fields, frozen
 
 from memprov.core.selection import ParticipantMatch, Resolution
 from memprov.core.sessions import identity_json
+from memprov.core.text import json_text
 
 __all__ = ["Artifacts", "CuratedWriteLine", "ExtraArtifacts", "Report"]
 
@@ -88,7 +88,7 @@ class Report:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The report as one JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+        return json_text(self.to_dict(), indent=indent)
 
 
 def _camel(name: str) -> str:

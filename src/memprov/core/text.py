@@ -70,9 +70,10 @@ def digest(text: str) -> str:
     return hashlib.sha256(to_bytes(text)).hexdigest()
 
 
-def json_text(value: object) -> str:
-    """JSON as the stores write it: no blanks, text unescaped, a lone surrogate escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """JSON as the stores write it: no blanks unless indented, text unescaped, a lone surrogate escaped."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent)
     return _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
 
 

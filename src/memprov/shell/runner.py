@@ -216,7 +216,7 @@ def _moved_selection(saved: Selection, now: Selection) -> str:
 
 
 def _stale(added: frozenset[tuple[str, ...]]) -> str:
-    shown = _shortened(" ".join(atom[:3]) for atom in sorted(added))
+    shown = _shortened(" ".join(part for part in atom[:2] if part) for atom in sorted(added))
     return (
         f"the purge would do {len(added)} things that the plan does not hold ({shown}); "
         "nothing was changed; make a new preview"
