@@ -7,6 +7,9 @@ Decisions are pure functions from frozen values (``plan_purge``, ``scrub_text``,
 
 from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
 from memprov.core.backfill import BackfillMode, BackfillRange, BackfillReport
+from memprov.core.chunking import ChunkBudget
+from memprov.core.fences import Change, Refusal
+from memprov.core.indexing import EmbedderIdentity
 from memprov.core.ingest import IngestReport
 from memprov.core.lineage import Basis, OriginTable, Transfer, prunable_keys, transfer_origins
 from memprov.core.narrative import Dropped, PendingNarrative
@@ -59,6 +62,20 @@ from memprov.errors import (
     StaleStateError,
     StoreNotFoundError,
 )
+from memprov.shell.index import (
+    Embedder,
+    Hit,
+    IndexReport,
+    PreparedIndex,
+    ReconcileReport,
+    prepare_index,
+    publish_index,
+    rebuild_index,
+    reconcile,
+    search,
+    sync_index,
+    use_lancedb,
+)
 from memprov.shell.native import NativeStore, open_store
 from memprov.shell.openclaw import OpenClawStore, open_openclaw
 from memprov.shell.runner import apply_plan, forget, preview
@@ -70,6 +87,7 @@ from memprov.shell.sweeps import (
     publish_narrative,
     rollback_backfill,
 )
+from memprov.shell.vectors import VectorMemory
 
 __all__ = [
     "Admission",
@@ -79,17 +97,23 @@ __all__ = [
     "BackfillRange",
     "BackfillReport",
     "Basis",
+    "Change",
     "Chunk",
+    "ChunkBudget",
     "ChunkTable",
     "ConflictError",
     "CorruptStoreError",
     "CuratedWrite",
     "CuratedWriteLine",
     "Dropped",
+    "Embedder",
+    "EmbedderIdentity",
     "ExtraArtifacts",
     "Gate",
+    "Hit",
     "HostEvent",
     "Identity",
+    "IndexReport",
     "IndexSource",
     "IngestReport",
     "InputError",
@@ -109,11 +133,14 @@ __all__ = [
     "PendingNarrative",
     "PolicyError",
     "Preimage",
+    "PreparedIndex",
     "PromotionLimits",
     "PromotionReport",
     "PurgePlan",
     "Purpose",
     "RecallEntry",
+    "ReconcileReport",
+    "Refusal",
     "RefusedError",
     "Report",
     "Resolution",
@@ -138,6 +165,7 @@ __all__ = [
     "Thresholds",
     "TranscriptReader",
     "Transfer",
+    "VectorMemory",
     "apply_plan",
     "apply_to_snapshot",
     "backfill",
@@ -148,14 +176,21 @@ __all__ = [
     "open_openclaw",
     "open_store",
     "plan_purge",
+    "prepare_index",
     "preview",
     "promote",
     "prunable_keys",
+    "publish_index",
     "publish_narrative",
+    "rebuild_index",
+    "reconcile",
     "references_session",
     "rollback_backfill",
     "scrub_text",
+    "search",
     "select_sessions",
     "session_id_from_file_name",
+    "sync_index",
     "transfer_origins",
+    "use_lancedb",
 ]

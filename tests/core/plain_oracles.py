@@ -352,7 +352,7 @@ class PlainFile:
         return not (is_blank(self.lines[number]) or self.heading[number] or self.fence[number])
 
     def with_continuations(self, head: int) -> set[int]:
-        block_ends = {first: last for first, last in self.blocks}
+        block_ends = dict(self.blocks)
         end = block_ends.get(head, head) + 1
         while end < len(self.lines) and self.lines[end][0] in JS_BLANKS and not is_blank(self.lines[end]):
             if self.fence[end] or (self.alone[end] and self.marked(end)):

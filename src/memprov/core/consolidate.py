@@ -296,9 +296,9 @@ class _Work:
         siblings: tuple[Sibling, ...],
         limits: ConsolidationLimits,
         now_ms: int,
-        today: str,
+        day: str,
     ) -> None:
-        self.snapshot, self.siblings, self.limits, self.now_ms, self.today = snapshot, siblings, limits, now_ms, today
+        self.snapshot, self.siblings, self.limits, self.now_ms, self.day = snapshot, siblings, limits, now_ms, day
         self.agent = snapshot.store.agent_id
         self.text = memory_text(snapshot)
         self.prior = prior_entries(Document((self.text or "").removeprefix("\ufeff")))
@@ -324,7 +324,7 @@ class _Work:
         self.lines = {s.key: consolidated_line(s.item, self.limits) for s in self.settled}
         results = (ResultLine(self.lines[s.key], s.key, s.lineages) for s in self.settled)
         replaced = (entry for s in self.settled for entry in s.prior)
-        self.composed = compose_memory(self.text, replaced, results, self.today)
+        self.composed = compose_memory(self.text, replaced, results, self.day)
 
     def rejection(self) -> Rejection | None:
         """What is wrong with the composed file."""
