@@ -28,13 +28,8 @@ from memprov import (
     plan_purge,
     select_sessions,
 )
-from memprov.core.consolidate import (
-    ConsolidationLimits,
-    ConsolidationPlan,
-    entries_of_interest,
-    plan_consolidation,
-    plan_request,
-)
+from memprov.core.consolidate import ConsolidationLimits, entries_of_interest, plan_consolidation, plan_request
+from memprov.core.consolidation_plan import ConsolidationPlan
 from memprov.core.decisions import Action, Decision, Rejected, Rejection, claim_of, prior_entries, read_decisions
 from memprov.core.diary import MAX_HIGHLIGHTS, Highlight, add_history
 from memprov.core.document import Document

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from enum import StrEnum
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from memprov.core.consolidated_text import (
     ResultLine,
@@ -22,6 +21,7 @@ from memprov.core.consolidated_text import (
     project_of,
     readable_lineage,
 )
+from memprov.core.consolidation_plan import ConsolidationPlan, ConsolidationReport
 from memprov.core.decisions import (
     Action,
     CandidateEntry,
@@ -37,18 +37,14 @@ from memprov.core.decisions import (
 from memprov.core.diary import DIARY_PATH, Highlight, add_history
 from memprov.core.document import Document
 from memprov.core.lineage import (
-    PublicationOutcome,
     Transfer,
     TransferEdge,
     entry_classes,
-    keeps_reserved,
-    rows_to_release,
     transfer_origins,
 )
 from memprov.core.promote import (
     MEMORY_PATH,
     PromotionLimits,
-    PromotionPlan,
     Ranked,
     entry_text,
     memory_text,
@@ -66,8 +62,6 @@ from memprov.core.write_effects import (
     MarkPromoted,
     RecordOrigins,
     RecordTransfers,
-    ReleaseOrigins,
-    ReleaseTransfers,
     ReplaceText,
     RequireAdmitted,
     StorePreimage,
@@ -77,9 +71,6 @@ from memprov.core.write_effects import (
 
 __all__ = [
     "ConsolidationLimits",
-    "ConsolidationPlan",
-    "ConsolidationReport",
-    "ModelFailure",
     "entries_of_interest",
     "plan_consolidation",
     "plan_request",
@@ -93,67 +84,6 @@ class ConsolidationLimits(PromotionLimits):
     """As for a promotion, and which share of the file's entries one consolidation may supersede."""
 
     loss: float = 0.25
-
-
-class ModelFailure(StrEnum):
-    """Why there is no answer; then nothing is changed."""
-
-    RAISED = "the model raised"
-    TIMED_OUT = "the model did not answer in time"
-    NONSENSE = "the model answered with something else than decisions"
-
-
-@frozen
-class ConsolidationReport:
-    """What became of one consolidation. Keys only, no memory text.
-
-    ``outcome`` is what is known of MEMORY.md. ``rejected`` says why the decisions were not carried out; then
-    ``promoted`` are the entries that were appended instead. ``pruned`` counts entries, once for each ledger.
-    """
-
-    outcome: PublicationOutcome = PublicationOutcome.NOT_ATTEMPTED
-    added: tuple[str, ...] = ()
-    merged: tuple[str, ...] = ()
-    superseded: tuple[str, ...] = ()
-    promoted: tuple[str, ...] = ()
-    refused: tuple[tuple[str, Gate], ...] = ()
-    rejected: Rejection | None = None
-    failure: ModelFailure | None = None
-    pruned: int = 0
-    warnings: tuple[str, ...] = ()
-
-
-@frozen
-class ConsolidationPlan:
-    """The effects of one consolidation in their order: ``before`` the file is replaced, ``publication``, ``history``,
-    ``after``; or ``append``, the promotion that takes their place when the decisions are rejected.
-    """
-
-    report: ConsolidationReport
-    before: tuple[WriteEffect, ...] = ()
-    publication: ReplaceText | None = None
-    history: ReplaceText | None = None
-    after: tuple[WriteEffect, ...] = ()
-    append: PromotionPlan | None = None
-    existing: tuple[Origin, ...] = field(default=(), repr=False)
-
-    @property
-    def effects(self) -> tuple[WriteEffect, ...]:
-        """All of them, in order."""
-        files = filter(None, (self.publication, self.history))
-        return (*self.before, *files, *self.after, *(self.append.effects if self.append else ()))
-
-    def rollback(self, outcome: PublicationOutcome) -> tuple[WriteEffect, ...]:
-        """What gives the reserved origins back: nothing, unless the file was certainly not replaced (F6)."""
-        effects: list[WriteEffect] = []
-        for effect in self.before:
-            match effect:
-                case RecordOrigins(agent_id, origins):
-                    rows = rows_to_release(self.existing, origins, outcome)
-                    effects.append(ReleaseOrigins(agent_id, tuple((row.entry_key, row.session_id) for row in rows)))
-                case RecordTransfers(agent_id, edges) if not keeps_reserved(outcome):
-                    effects.append(ReleaseTransfers(agent_id, sorted({edge.transfer_id for edge in edges})))
-        return tuple(e for e in effects if not isinstance(e, ReleaseOrigins) or e.rows)
 
 
 def entries_of_interest(snapshot: MemorySnapshot, entries: Iterable[StagedEntry]) -> tuple[str, ...]:

@@ -17,15 +17,8 @@ from typing import Protocol
 
 from attrs import evolve
 
-from memprov.core.consolidate import (
-    ConsolidationLimits,
-    ConsolidationPlan,
-    ConsolidationReport,
-    ModelFailure,
-    entries_of_interest,
-    plan_consolidation,
-    plan_request,
-)
+from memprov.core.consolidate import ConsolidationLimits, entries_of_interest, plan_consolidation, plan_request
+from memprov.core.consolidation_plan import ConsolidationPlan, ConsolidationReport, ModelFailure
 from memprov.core.decisions import ConsolidationRequest, Decision, Rejected, Rejection
 from memprov.core.lineage import PublicationOutcome
 from memprov.core.promote import plan_promotion

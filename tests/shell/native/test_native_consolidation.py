@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memprov import PartialError, Selectors, Thresholds, forget
-from memprov.core.consolidate import ConsolidationLimits, ConsolidationReport, ModelFailure
+from memprov.core.consolidate import ConsolidationLimits
+from memprov.core.consolidation_plan import ConsolidationReport, ModelFailure
 from memprov.core.decisions import Action, ConsolidationRequest, Decision, Rejected, claim_of
 from memprov.core.effects import DropOrigins
 from memprov.core.lineage import PublicationOutcome, TransferEdge

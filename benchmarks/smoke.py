@@ -1,0 +1,17 @@
+"""Every benchmark once, at a size that takes seconds: that they run, not what they say."""
+
+from __future__ import annotations
+
+from benchmarks import lineage, planning, write_path
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    planning.main(["--lines", "1000", "2000"])
+    write_path.main(["--sessions", "1000", "2000", "--messages", "1000", "2000"])
+    lineage.main(["--depth", "20", "40", "--fan", "20", "40", "--keys", "1000"])
+
+
+if __name__ == "__main__":
+    main()
