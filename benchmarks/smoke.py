@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> None:
     planning.main(["--lines", "1000", "2000"])
     write_path.main(["--sessions", "1000", "2000", "--messages", "1000", "2000"])
-    lineage.main(["--depth", "20", "40", "--fan", "20", "40", "--keys", "1000"])
+    lineage.main(["--depth", "20", "40", "--fan", "20", "40", "--keys", "10000"])
 
 
 if __name__ == "__main__":
