@@ -98,6 +98,7 @@ def test_a_session_is_asked_for_by_id_or_key_and_one_thing_at_a_time() -> None:
     assert by_id.session == by_key.session
     assert by_id.session is not None
     assert by_id.session.corpus
+    assert json.loads(by_id.to_json())["session"]["sessionIds"] == [some.session_id]
     assert [e.entry_key for e in by_id.entries] == list(by_id.session.entry_keys)
     place = by_id.session.corpus[0]
     assert trace(store, file=f"{place.path}:{place.line}").session == evolve(by_id.session)

@@ -8,10 +8,21 @@ Decisions are pure functions from frozen values (``plan_purge``, ``scrub_text``,
 from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
 from memprov.core.backfill import BackfillMode, BackfillRange, BackfillReport
 from memprov.core.chunking import ChunkBudget
+from memprov.core.consolidate import ConsolidationLimits
+from memprov.core.consolidation_plan import ConsolidationReport, ModelFailure
+from memprov.core.decisions import CandidateEntry, ConsolidationRequest, Decision, PriorEntry, read_decisions
 from memprov.core.fences import Change, Refusal
 from memprov.core.indexing import EmbedderIdentity
 from memprov.core.ingest import IngestReport
-from memprov.core.lineage import Basis, OriginTable, Transfer, prunable_keys, transfer_origins
+from memprov.core.lineage import (
+    Basis,
+    OriginTable,
+    PublicationOutcome,
+    Transfer,
+    TransferEdge,
+    prunable_keys,
+    transfer_origins,
+)
 from memprov.core.narrative import Dropped, PendingNarrative
 from memprov.core.plan import Level, PurgePlan, apply_to_snapshot
 from memprov.core.promote import PromotionLimits, PromotionReport
@@ -46,6 +57,7 @@ from memprov.core.selection import (
     select_sessions,
 )
 from memprov.core.snapshot import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+from memprov.core.trace import EntryTrace, Place, SessionTrace, Trace
 from memprov.core.transcripts import Message
 from memprov.errors import (
     ConflictError,
@@ -62,6 +74,7 @@ from memprov.errors import (
     StaleStateError,
     StoreNotFoundError,
 )
+from memprov.shell.consolidation import ConsolidationModel, consolidate
 from memprov.shell.index import (
     Embedder,
     Hit,
@@ -87,7 +100,9 @@ from memprov.shell.sweeps import (
     publish_narrative,
     rollback_backfill,
 )
+from memprov.shell.trace import trace
 from memprov.shell.vectors import VectorMemory
+from memprov.shell.workspace.publish import PublicationError
 
 __all__ = [
     "Admission",
@@ -97,17 +112,24 @@ __all__ = [
     "BackfillRange",
     "BackfillReport",
     "Basis",
+    "CandidateEntry",
     "Change",
     "Chunk",
     "ChunkBudget",
     "ChunkTable",
     "ConflictError",
+    "ConsolidationLimits",
+    "ConsolidationModel",
+    "ConsolidationReport",
+    "ConsolidationRequest",
     "CorruptStoreError",
     "CuratedWrite",
     "CuratedWriteLine",
+    "Decision",
     "Dropped",
     "Embedder",
     "EmbedderIdentity",
+    "EntryTrace",
     "ExtraArtifacts",
     "Gate",
     "Hit",
@@ -123,6 +145,7 @@ __all__ = [
     "MemorySnapshot",
     "MemprovError",
     "Message",
+    "ModelFailure",
     "NativeStore",
     "OpenClawStore",
     "Origin",
@@ -131,11 +154,15 @@ __all__ = [
     "PartialError",
     "ParticipantMatch",
     "PendingNarrative",
+    "Place",
     "PolicyError",
     "Preimage",
     "PreparedIndex",
+    "PriorEntry",
     "PromotionLimits",
     "PromotionReport",
+    "PublicationError",
+    "PublicationOutcome",
     "PurgePlan",
     "Purpose",
     "RecallEntry",
@@ -156,6 +183,7 @@ __all__ = [
     "SessionKind",
     "SessionRecord",
     "SessionState",
+    "SessionTrace",
     "Snippet",
     "StaleCopy",
     "StalePlanError",
@@ -163,12 +191,15 @@ __all__ = [
     "StoreIdentity",
     "StoreNotFoundError",
     "Thresholds",
+    "Trace",
     "TranscriptReader",
     "Transfer",
+    "TransferEdge",
     "VectorMemory",
     "apply_plan",
     "apply_to_snapshot",
     "backfill",
+    "consolidate",
     "decide_admission",
     "explain_policy",
     "forget",
@@ -182,6 +213,7 @@ __all__ = [
     "prunable_keys",
     "publish_index",
     "publish_narrative",
+    "read_decisions",
     "rebuild_index",
     "reconcile",
     "references_session",
@@ -191,6 +223,7 @@ __all__ = [
     "select_sessions",
     "session_id_from_file_name",
     "sync_index",
+    "trace",
     "transfer_origins",
     "use_lancedb",
 ]

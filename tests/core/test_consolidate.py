@@ -273,6 +273,23 @@ def test_each_structural_fault_rejects_the_answer_and_the_candidates_are_appende
     assert plan(snapshot, [entry], evolve(good, text=said("s2", TEA))).report.rejected is None
 
 
+def test_a_file_that_cannot_be_read_back_or_holds_a_nul_is_only_appended_to() -> None:
+    snapshot, entry, good = merged_world()
+    nul = evolve(snapshot, files=(MemoryFile("MEMORY.md", text_of(snapshot).replace("by hand", "by\0hand")),))
+    assert rejected(nul, [entry], good) is Rejected.NUL
+    # what stands in fenced code shows an entry and is none
+    memory = f"```\n{marked('prior', 's1', TEA)}```\n"
+    assert rejected(world(entry, memory=memory, origins=[owner("candidate", "s2")]), [entry], good) is Rejected.NO_ENTRY
+    unreadable = evolve(entry, key="memory:claim:x -->")
+    origins = [owner(unreadable.key, "s2")]
+    assert rejected(world(unreadable, origins=origins), [unreadable], Decision(unreadable.key)) is Rejected.UNREADABLE
+
+
+def test_no_candidates_are_no_effects() -> None:
+    snapshot, _, _ = merged_world()
+    assert plan(snapshot, []).effects == ()
+
+
 def test_a_prior_entry_is_exact_unique_and_without_continuations() -> None:
     entry = staged("k", "s2", TEA)
     origins = [owner("p", "s1"), owner("q", "s1"), owner("k", "s2")]

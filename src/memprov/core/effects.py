@@ -8,7 +8,7 @@ against (I15). Every effect is idempotent: one that was already carried out chan
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import IntEnum
 
 from attrs import evolve, frozen
@@ -36,6 +36,7 @@ __all__ = [
     "TrimEvents",
     "TrimRewinds",
     "apply_effect",
+    "apply_effects",
     "rewind_key",
     "trim_event",
 ]
@@ -258,20 +259,45 @@ def apply_effect(snapshot: MemorySnapshot, effect: Effect) -> MemorySnapshot:
                     for p in snapshot.preimages
                 ),
             )
-        case CutFile():
-            return evolve(
-                snapshot,
-                files=_cut_file(snapshot.files, effect),
-                corpus=_cut_file(snapshot.corpus, effect),
-            )
-        case RemoveFile():
-            return evolve(
-                snapshot,
-                corpus=tuple(f for f in snapshot.corpus if f.path != effect.path),
-                stale_copies=tuple(c for c in snapshot.stale_copies if c.path != effect.path),
-            )
+        case CutFile() | RemoveFile():
+            return _change_files(snapshot, (effect,))
         case DropOrigins():
             return _drop_origins(snapshot, effect)
+
+
+def apply_effects(snapshot: MemorySnapshot, effects: Iterable[Effect]) -> MemorySnapshot:
+    """The snapshot after all of them, in order. Files change in one pass, or it would be files times effects."""
+    pending: list[CutFile | RemoveFile] = []
+    for effect in effects:
+        if isinstance(effect, CutFile | RemoveFile):
+            pending.append(effect)
+        else:
+            snapshot = apply_effect(_change_files(snapshot, pending), effect)
+            pending = []
+    return _change_files(snapshot, pending)
+
+
+def _change_files(snapshot: MemorySnapshot, effects: Collection[CutFile | RemoveFile]) -> MemorySnapshot:
+    if not effects:
+        return snapshot
+    removed = {effect.path for effect in effects if isinstance(effect, RemoveFile)}
+    cuts: dict[str, list[CutFile]] = {}
+    for effect in effects:
+        if isinstance(effect, CutFile):
+            cuts.setdefault(effect.path, []).append(effect)
+
+    def changed(file: MemoryFile) -> MemoryFile:
+        for effect in cuts.get(file.path, ()):
+            if digest(file.text) == effect.before:
+                file = evolve(file, text=cut(file.text, effect.spans))
+        return file
+
+    return evolve(
+        snapshot,
+        files=tuple(map(changed, snapshot.files)),
+        corpus=tuple(changed(file) for file in snapshot.corpus if file.path not in removed),
+        stale_copies=tuple(copy for copy in snapshot.stale_copies if copy.path not in removed),
+    )
 
 
 def _drop_origins(snapshot: MemorySnapshot, effect: DropOrigins) -> MemorySnapshot:
@@ -287,13 +313,6 @@ def _without(values: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(v for v in values if v not in dropped)
 
 
-def _cut_file(files: tuple[MemoryFile, ...], effect: CutFile) -> tuple[MemoryFile, ...]:
-    return tuple(
-        evolve(f, text=cut(f.text, effect.spans)) if f.path == effect.path and digest(f.text) == effect.before else f
-        for f in files
-    )
-
-
 def _trim_rewinds(rows: tuple[RewindBatch, ...], trims: tuple[BatchTrim, ...]) -> tuple[RewindBatch, ...]:
     by_key = {trim.key: trim for trim in trims}
     result: dict[str, RewindBatch] = {}
@@ -302,7 +321,8 @@ def _trim_rewinds(rows: tuple[RewindBatch, ...], trims: tuple[BatchTrim, ...]) -
         if trim is None or trim.before != rewind_key(row.candidates):
             result.setdefault(row.key, row)
         elif not trim.whole:
-            kept = tuple(c for i, c in enumerate(row.candidates) if i not in frozenset(trim.items))
+            gone = frozenset(trim.items)
+            kept = tuple(c for i, c in enumerate(row.candidates) if i not in gone)
             key = trim.key_after or row.key
             result[key] = RewindBatch(key, kept)
     return tuple(result.values())

@@ -32,7 +32,7 @@ from memprov.core.effects import (
     RemoveFile,
     TrimEvents,
     TrimRewinds,
-    apply_effect,
+    apply_effects,
 )
 from memprov.core.lineage import Basis
 from memprov.core.records import StoreIdentity
@@ -155,9 +155,7 @@ def apply_to_snapshot(snapshot: MemorySnapshot, plan: PurgePlan) -> MemorySnapsh
     """What the snapshot would be after the plan: the model that both stores are tested against (I15), and a notebook's
     answer to "what would be left?". Pure.
     """
-    for effect in plan.effects:
-        snapshot = apply_effect(snapshot, effect)
-    return snapshot
+    return apply_effects(snapshot, plan.effects)
 
 
 @cache

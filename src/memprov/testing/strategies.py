@@ -13,7 +13,9 @@ about the order in which sessions are forgotten hold for the latter only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -89,8 +91,7 @@ def raw_texts(max_size: int = 60) -> SearchStrategy[str]:
     return st.binary(max_size=max_size).map(lambda data: data.decode("utf-8", "surrogateescape"))
 
 
-def labels(session_ids: Sequence[str] = SESSION_IDS) -> SearchStrategy[str]:
-    """A ``Session ID:`` label in one of its spellings: plain, bold, in code, any case, before punctuation."""
+def _labels(session_ids: Sequence[str]) -> Iterator[str]:
     forms = (
         "Session ID: {}",
         "Session ID: {}; more",
@@ -103,10 +104,15 @@ def labels(session_ids: Sequence[str] = SESSION_IDS) -> SearchStrategy[str]:
         "Session ID: `{}`.",
         "Session ID: [main/sessions/main/{}#L4]",
     )
-    return st.builds(str.format, st.sampled_from(forms), st.sampled_from(session_ids))
+    yield from (form.format(name) for name in session_ids for form in forms)
 
 
-def _references(session_ids: Sequence[str]) -> SearchStrategy[str]:
+def labels(session_ids: Sequence[str] = SESSION_IDS) -> SearchStrategy[str]:
+    """A ``Session ID:`` label in one of its spellings: plain, bold, in code, any case, before punctuation."""
+    return st.sampled_from(tuple(_labels(session_ids)))
+
+
+def _references(session_ids: Sequence[str]) -> Iterator[str]:
     forms = (
         "sessions/main/{}",
         "(sessions/main/{}.jsonl)",
@@ -116,10 +122,10 @@ def _references(session_ids: Sequence[str]) -> SearchStrategy[str]:
         "sessions/other/{}",
         "domain:{}",
     )
-    return st.builds(str.format, st.sampled_from(forms), st.sampled_from(session_ids))
+    yield from (form.format(name) for name in session_ids for form in forms)
 
 
-def _quotations(sentences: Sequence[str]) -> SearchStrategy[str]:
+def _quotations(sentences: Sequence[str]) -> Iterator[str]:
     forms = (
         "{}",
         "User: {}",
@@ -130,32 +136,41 @@ def _quotations(sentences: Sequence[str]) -> SearchStrategy[str]:
         'he said "{}", twice',
         "她说{}。",
     )
-    changes = (str, str, lambda text: text.replace(" ", "  "), lambda text: text.replace(" ", "\u00a0"), _decomposed)
-    quoted = st.builds(lambda change, text: change(text), st.sampled_from(changes), st.sampled_from(sentences))
-    return st.builds(lambda form, text: str(form).replace("{}", text), st.sampled_from(forms), quoted)
+    for text in sentences:
+        for said in (text, text.replace(" ", "  "), text.replace(" ", "\u00a0"), text.replace("ë", "e\u0308")):
+            yield from (form.replace("{}", said) for form in forms)
 
 
-def _decomposed(text: str) -> str:
-    return text.replace("ë", "e\u0308")
+def _marker_lines(entry_keys: Sequence[str]) -> Iterator[str]:
+    """Lines that hold nothing but comments."""
+    annotations = ("<!-- trigger: tea, kiln -->", "<!-- importance: 5 -->", "<!-- project: a/b -->")
+    spellings = ("<!--OPENCLAW-Memory-Promotion:   {}-->", "\u00a0<!--\topenclaw-memory-promotion:{}\t-->")
+    for indent in ("", "", "  ", "\t"):
+        yield from (indent + annotation for annotation in annotations)
+        for key in entry_keys:
+            promotion, lineage = promotion_marker(key), lineage_marker(key)
+            yield from (indent + promotion, indent + lineage, indent + promotion + " " + annotations[0])
+            yield from (indent + spelling.format(key) for spelling in spellings)
+            yield from (indent + promotion + " " + promotion_marker(other) for other in entry_keys)
+            yield from (indent + promotion + lineage_marker(other) for other in entry_keys)
 
 
-def _marker_lines(entry_keys: Sequence[str]) -> SearchStrategy[str]:
-    """A line that holds nothing but comments."""
-    keys = st.sampled_from(entry_keys)
-    spellings = (
-        "<!-- openclaw-memory-promotion:{} -->",
-        "<!--OPENCLAW-Memory-Promotion:   {}-->",
-        "\u00a0<!--\topenclaw-memory-promotion:{}\t-->",
-    )
-    comment = st.one_of(
-        keys.map(promotion_marker),
-        keys.map(promotion_marker),
-        st.builds(str.format, st.sampled_from(spellings), keys),
-        keys.map(lineage_marker),
-        st.sampled_from(("<!-- trigger: tea, kiln -->", "<!-- importance: 5 -->", "<!-- project: a/b -->")),
-    )
-    several = st.lists(comment, min_size=1, max_size=3).map(" ".join)
-    return st.builds(str.__add__, st.sampled_from(_INDENTS), st.one_of(comment, comment, several))
+@lru_cache
+def _lines(
+    session_ids: tuple[str, ...], entry_keys: tuple[str, ...], sentences: tuple[str, ...]
+) -> SearchStrategy[str]:
+    plain = ("words", "Topic: tea", "**Source**: telegram", "last words", "")
+    inline = tuple(f"{text} {promotion_marker(key)}" for key in entry_keys for text in plain)
+    shown = tuple(f"as in `{promotion_marker(key)}` here" for key in entry_keys)
+    pools = (plain, tuple(_labels(session_ids)), tuple(_references(session_ids)), tuple(_quotations(sentences)), inline)
+    content = st.one_of(*(st.sampled_from(pool) for pool in (*pools, inline, shown)))
+    prefixes = tuple(map("".join, product(_INDENTS, _QUOTE_MARKS, (*_BULLETS, *_BULLETS, "", "", "", "", "", ""))))
+    rows = st.builds(str.__add__, st.sampled_from(prefixes), content)
+    headings = st.builds(str.__add__, st.sampled_from(("# ", "## ", "### ", "###### ", " # ")), content)
+    snapshot = st.sampled_from(("# Session: 2026-11-25 09:30:00 UTC", "## Session: later"))
+    odd = st.sampled_from((*_FENCES, *_FENCES, *_MANAGED, *_ODDITIES))
+    markers = st.sampled_from(tuple(_marker_lines(entry_keys)))
+    return st.one_of(markers, markers, rows, rows, rows, headings, snapshot, odd, st.sampled_from(_BLANK_LINES))
 
 
 def memory_lines(
@@ -164,20 +179,7 @@ def memory_lines(
     sentences: Sequence[str] = SENTENCES,
 ) -> SearchStrategy[str]:
     """One line of a memory file, without its end."""
-    indents, quotes, bullets = st.sampled_from(_INDENTS), st.sampled_from(_QUOTE_MARKS), st.sampled_from(_BULLETS)
-    plain = st.sampled_from(("words", "Topic: tea", "**Source**: telegram", "last words", ""))
-    inline = st.builds("{0} {1}".format, plain, st.sampled_from(entry_keys).map(promotion_marker))
-    shown = st.sampled_from(entry_keys).map(lambda key: f"as in `{promotion_marker(key)}` here")
-    content = st.one_of(
-        plain, labels(session_ids), _references(session_ids), _quotations(sentences), inline, inline, shown
-    )
-    rows = st.builds("{0}{1}{2}{3}".format, indents, quotes, bullets, content)
-    prose = st.builds("{0}{1}{2}".format, indents, quotes, content)
-    headings = st.builds("{0} {1}".format, st.sampled_from(("#", "##", "###", "######", " #")), content)
-    snapshot = st.sampled_from(("# Session: 2026-11-25 09:30:00 UTC", "## Session: later"))
-    odd = st.sampled_from((*_FENCES, *_FENCES, *_MANAGED, *_ODDITIES))
-    markers = _marker_lines(entry_keys)
-    return st.one_of(markers, markers, rows, rows, prose, headings, snapshot, odd, st.sampled_from(_BLANK_LINES))
+    return _lines(tuple(session_ids), tuple(entry_keys), tuple(sentences))
 
 
 @st.composite
@@ -190,8 +192,8 @@ def memory_texts(
 ) -> str:
     """A hostile memory file: any lines in any order, LF and CRLF mixed, with or without a BOM and a last line end."""
     lines = draw(st.lists(memory_lines(session_ids, entry_keys, sentences), max_size=max_lines))
-    ends = st.sampled_from(("\n", "\n", "\n", "\r\n"))
-    text = "".join(line + draw(ends) for line in lines)
+    crlf = draw(st.integers(0, 1 << max_lines)) if draw(st.booleans()) else 0  # one bit for each line
+    text = "".join(line + ("\r\n" if crlf >> number & 1 else "\n") for number, line in enumerate(lines))
     if lines and draw(st.integers(0, 3)) == 0:
         text = text.removesuffix("\n").removesuffix("\r")
     return ("\ufeff" if draw(st.integers(0, 9)) == 0 else "") + text

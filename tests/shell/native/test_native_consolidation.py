@@ -29,9 +29,11 @@ from memprov.core.write_effects import (
     PruneOrigins,
     RecordOrigins,
     RecordTransfers,
+    ReleaseOrigins,
     ReleaseTransfers,
     ReplaceText,
     StageEntries,
+    StorePreimage,
     apply_write,
 )
 from memprov.shell.consolidation import consolidate
@@ -447,6 +449,20 @@ def test_a_ledger_that_fails_at_any_effect_gives_back_what_was_not_published(tmp
             assert store.snapshot().transfers == ()
         else:
             assert origins(store, "candidate") == {"s1", "s2"}
+
+
+def test_what_cannot_be_given_back_is_a_note_on_the_first_error(merged: NativeStore) -> None:
+    class Failing(Interfering):
+        def before(self, effect: object) -> None:
+            if isinstance(effect, StorePreimage):
+                raise PartialError("the disk is full")
+            if isinstance(effect, ReleaseOrigins):
+                raise PartialError("and stays full")
+
+    with pytest.raises(PartialError, match="the disk is full") as raised:
+        run(Failing(merged))  # type: ignore[arg-type]  # stands in for it
+    assert raised.value.__notes__ == ["the origins that were reserved for it could not be taken back: and stays full"]
+    assert origins(merged, "candidate") == {"s1", "s2"}
 
 
 # --- effects on the ledger --------------------------------------------------------------------------------------------
