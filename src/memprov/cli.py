@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -86,7 +87,7 @@ def _sessions(
     opened = _open(store, openclaw, session_store, agent, workspace)
     rows = _sessions_of(opened)
     if as_json:
-        click.echo(json_text([_session_json(row) for row in rows], indent=2))
+        _document(json_text([_session_json(row) for row in rows], indent=2))
         return
     for line in describe_sessions(rows, opened.snapshot().tombstones):
         click.echo(line)
@@ -160,15 +161,16 @@ def _forget(  # one parameter per option
 
 @_cli.command("apply")
 @click.argument("plan_file", metavar="PLAN", type=click.Path(dir_okay=False))
+@click.option("--session-store", metavar="PATH", help="As it was given when the plan was made.")
 @click.option("--break-lock", is_flag=True, help="Take over a lock whose owner cannot be judged from here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def _apply(plan_file: str, *, break_lock: bool, as_json: bool) -> None:
+def _apply(plan_file: str, session_store: str | None, *, break_lock: bool, as_json: bool) -> None:
     """Carry out a saved plan, if it still says what would be done."""
     plan = PurgePlan.from_json(_load(plan_file))
     identity = plan.store
     store: Store
     if identity.kind == "openclaw":
-        store = open_openclaw(identity.state_root, identity.agent_id, identity.workspace_root)
+        store = open_openclaw(identity.state_root, identity.agent_id, identity.workspace_root, session_store)
     else:
         store = open_store(identity.state_root, identity.agent_id, identity.workspace_root, create=False)
     with _progress() as progress:
@@ -197,7 +199,7 @@ def _admit(  # one parameter per option
     decisions = [decide_admission(row, policy, forgotten) for row in resolve_kinds(_sessions_of(opened))]
     if as_json:
         rows = [{"sessionId": d.session_id, "admitted": d.admitted, "reason": d.reason} for d in decisions]
-        click.echo(json_text(rows, indent=2))
+        _document(json_text(rows, indent=2))
         return
     for decision in decisions:
         click.echo(f"{decision.session_id}  {'admitted' if decision.admitted else decision.reason}")
@@ -223,7 +225,10 @@ def _trace(  # one parameter per option
 ) -> None:
     """Say where an entry or a line comes from, or what came of a session."""
     answer = trace(_open(store, openclaw, session_store, agent, workspace), entry=entry, session=session, file=file)
-    for line in [answer.to_json()] if as_json else describe_trace(answer):
+    if as_json:
+        _document(answer.to_json())
+        return
+    for line in describe_trace(answer):
         click.echo(line)
 
 
@@ -301,12 +306,17 @@ def _load(source: str) -> str:
 
 def _print(report: Report, plan: PurgePlan | None, *, as_json: bool) -> None:
     if as_json:
-        click.echo(report.to_json())
+        _document(report.to_json())
         return
     for line in describe_report(report, plan):
         click.echo(line)
     if report.dry_run and report.session_ids:
         click.echo("Nothing was changed. The same command without --dry-run does this.")
+
+
+def _document(text: str) -> None:
+    """Print a JSON document: in UTF-8, whatever the terminal speaks."""
+    click.echo(text.encode())
 
 
 @contextmanager
@@ -321,6 +331,8 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    if isinstance(sys.stdout, TextIOWrapper):  # what its encoding lacks is shown escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _cli.main(standalone_mode=False)
     except click.exceptions.Abort:

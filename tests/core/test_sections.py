@@ -214,6 +214,7 @@ ROWS = {
     "annotations below": [f"×- {S1}", f"×  {T}", "- c"],
     "annotations of the next row": [f"×- {S1}", T, "- c"],
     "a lineage marker of the next row": [f"×- {S1}", "  " + L, "- c"],
+    "a lineage marker of the next row in two lines": [f"×- {S1}", "  " + L, L, "- c"],
     "annotations above": [f"×{T}", f"×- {S1}", "- c"],
     "in an entry": [f"×{N}", "×- a", f"×  - {S1}", "×  b", "- c"],
     "as an entry": [f"×{N}", f"×- {S1}", "×  b", "- c"],

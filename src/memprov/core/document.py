@@ -144,8 +144,8 @@ class Document:
         return indented and not line.managed_fence and (line.annotates or not line.only_comments)
 
     def begin_of_run(self, number: int) -> int:
-        """Where the run that this line is the head of begins; the line itself when it heads none."""
-        run = self.run_above.get(number)
+        """Where the run begins that this line is in or the head of, if that has a head; else the line itself."""
+        run = self.run_at.get(number, self.run_above.get(number))
         return number if run is None or run.head is None else run.first
 
     def indent_below(self, number: int, depth: int) -> int:

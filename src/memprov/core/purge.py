@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import Protocol, TypeVar
 
 from attrs import evolve, frozen
@@ -30,13 +30,13 @@ from memprov.core.effects import (
 from memprov.core.index_rows import IndexRows, index_rows
 from memprov.core.lineage import Lineage
 from memprov.core.plan import Level, PurgePlan, sealed
-from memprov.core.quotation import QuotationMatcher, Snippet
 from memprov.core.records import MemoryFile
 from memprov.core.references import SessionMatcher
 from memprov.core.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
 from memprov.core.review import citations_of, consolidation_refusal
 from memprov.core.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
 from memprov.core.selection import Selection
+from memprov.core.sieve import Sieve
 from memprov.core.snapshot import MemorySnapshot
 from memprov.core.text import digest
 from memprov.errors import InputError
@@ -93,7 +93,8 @@ def plan_purge(
     scanned = mapper(partial(scan_corpus, matcher=matcher), snapshot.corpus)
     scans = tuple(scan for scan in scanned if scan is not None)
     lineage = snapshot.origins.select(selection.session_ids, also=tuple(entry_keys))
-    rules = ScrubRules(agent, selection.session_ids, lineage.entry_keys, _quotable(scans, snapshot))
+    snippets = chain.from_iterable(scan.snippets for scan in scans)
+    rules = _narrowed(ScrubRules(agent, selection.session_ids, lineage.entry_keys, snippets), snapshot)
     scrubs = tuple(mapper(partial(_scrub_file, rules=rules), snapshot.files))
     return assemble_plan(snapshot, selection, lineage, rules, scans, scrubs, level)
 
@@ -115,20 +116,27 @@ def _level(level: Level | str) -> Level:
         raise InputError(f"level {level!r} is not one of: {', '.join(Level)}") from None
 
 
-def _quotable(scans: tuple[CorpusScan, ...], snapshot: MemorySnapshot) -> tuple[Snippet, ...]:
-    """The snippets of removed corpus lines, less most of those that nothing quotes.
+def _narrowed(rules: ScrubRules, snapshot: MemorySnapshot) -> ScrubRules:
+    """Rules that decide the same about every text here, less most of the keys and snippets that none of them holds.
 
-    Looking for all of them costs what they hold, or what the texts hold: whichever is less.
+    To look for everything costs what it is, or what the texts are: whichever is less. Also, rules travel to workers.
     """
-    snippets = tuple(chain.from_iterable(scan.snippets for scan in scans))
-    searched = sum(len(file.text) for file in snapshot.files) + sum(map(len, snapshot.chunks.texts))
-    if sum(len(snippet.text) for snippet in snippets) <= searched:
-        return snippets
-    return QuotationMatcher(snippets).narrowed(_searched_texts(snapshot)).snippets
+    sought = sum(map(len, rules.entry_keys)) + sum(len(snippet.text) for snippet in rules.snippets)
+    if sought <= sum(len(file.text) for file in snapshot.files) + sum(map(len, snapshot.chunks.texts)):
+        return rules
+    texts = tuple(_searched_texts(snapshot))
+    sieve = Sieve()
+    for text in texts:
+        sieve.add(text)
+    return evolve(
+        rules,
+        entry_keys=compress(rules.entry_keys, sieve.passes(rules.entry_keys)),
+        snippets=rules.quotations.narrowed(texts).snippets,
+    )
 
 
 def _searched_texts(snapshot: MemorySnapshot) -> Iterator[str]:
-    """Every text in which a quotation is looked for."""
+    """Every text in which a marker or a quotation is looked for."""
     yield from (file.text.removeprefix("\ufeff") for file in snapshot.files)
     yield from (preimage.content.removeprefix("\ufeff") for preimage in snapshot.preimages)
     yield from (text.removeprefix("\ufeff") for text in snapshot.chunks.texts)

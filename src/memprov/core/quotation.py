@@ -16,7 +16,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import compress, islice, pairwise
-from typing import TypeVar
 
 from ahocorasick_rs import AhoCorasick
 from attrs import frozen
@@ -93,24 +92,13 @@ class QuotationMatcher:
         sieve = Sieve()
         for text in texts:
             sieve.add(_mark_words(normalise(text)))
-        kept: list[Snippet] = []
-        for batch in _batches(self._patterns.items()):
-            kept.extend(compress((snippet for _, snippet in batch), sieve.passes([pattern for pattern, _ in batch])))
-        return QuotationMatcher(tuple(kept))
-
-
-_T = TypeVar("_T")
-
-
-def _batches(values: Iterable[_T]) -> Iterator[list[_T]]:
-    values = iter(values)
-    while batch := list(islice(values, _BATCH)):
-        yield batch
+        return QuotationMatcher(tuple(compress(self._patterns.values(), sieve.passes(self._patterns))))
 
 
 def _patterns_of(snippets: Iterable[Snippet]) -> Iterator[tuple[str, Snippet]]:
     """What is searched for each snippet that is long enough. Lines do not affect each other, so many go at once."""
-    for batch in _batches(snippets):
+    snippets = iter(snippets)
+    while batch := list(islice(snippets, _BATCH)):
         whole = [snippet for snippet in batch if not snippet.cut]
         lines = normalise("\n".join(snippet.text.replace("\n", " ") for snippet in whole)).split("\n")
         texts = [line.strip(" ") for line in lines]

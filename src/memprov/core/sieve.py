@@ -8,7 +8,8 @@ time and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ __all__ = ["Sieve"]
 _WINDOW = 16
 _TABLE_BITS = 24
 _BLOCK = 1 << 20
+_BATCH = 4096
 #: Two odd numbers that spread the halves of a window over the table (splitmix64).
 _SPREAD = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -30,13 +32,17 @@ class Sieve:
 
     def add(self, text: str) -> None:
         """Remember a text."""
-        data = text.encode()
+        data = _encoded(text)
         for start in range(0, len(data), _BLOCK):
             self._seen[_windows(data[start : start + _BLOCK + _WINDOW - 1])] = True
 
-    def passes(self, patterns: Sequence[str]) -> list[bool]:
+    def passes(self, patterns: Iterable[str]) -> Iterator[bool]:
         """For each pattern, whether one of the texts may contain it. One shorter than a window always passes."""
-        parts = [pattern.encode() for pattern in patterns]
+        parts = map(_encoded, patterns)
+        while batch := list(islice(parts, _BATCH)):
+            yield from self._pass(batch)
+
+    def _pass(self, parts: list[bytes]) -> list[bool]:
         missing = ~self._seen[_windows(b"".join(parts))]
         before = np.concatenate(([0], np.cumsum(missing)))  # how many windows are missing before each place
         lengths = np.array([len(part) for part in parts], dtype=np.int64)
@@ -44,6 +50,11 @@ class Sieve:
         first, last = ends - lengths, ends - _WINDOW + 1
         found: list[bool] = (before[np.minimum(first, len(missing))] == before[np.clip(last, 0, len(missing))]).tolist()
         return [length < _WINDOW or passed for length, passed in zip(lengths.tolist(), found, strict=True)]
+
+
+def _encoded(text: str) -> bytes:
+    """The text as bytes, whatever it is, such that a part of it is a part of them."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _windows(data: bytes) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from functools import partial
+from typing import TypeVar
 
 from attrs import evolve
 
@@ -43,6 +43,11 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
 
 _SHOWN = 5
+#: Into how many parts the files go that an executor maps. With each part travels everything that is selected.
+_CHUNKS = 32
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -224,4 +229,12 @@ def _stale(added: frozenset[tuple[str, ...]]) -> str:
 
 
 def _mapper(executor: Executor | None) -> Mapper:
-    return map if executor is None else partial(executor.map, chunksize=8)
+    if executor is None:
+        return map
+    pool = executor
+
+    def mapped(function: Callable[[_A], _B], values: Iterable[_A], /) -> Iterable[_B]:
+        files = list(values)
+        return pool.map(function, files, chunksize=-(-len(files) // _CHUNKS) or 1)
+
+    return mapped

@@ -297,7 +297,8 @@ def _ordinary(database: Database) -> Iterator[apsw.Connection]:
     path = os.path.realpath(database.path)
     if not os.path.isfile(path):
         raise StoreNotFoundError(f"there is no {database.name}")
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    uri = f"file:{quote(os.fsencode(path))}?mode=rw"  # a path may hold bytes that are no text
+    connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
     try:
         connection.set_busy_timeout(BUSY_MS)
         yield connection

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -98,6 +100,22 @@ def test_a_process_that_died_between_the_ledgers_leaves_no_obstacle(tmp_path: Pa
     first = open_store(tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / "agents")
     assert open_store(tmp_path / "store").layout == first.layout
+
+
+def test_openers_that_come_at_once_make_one_store(tmp_path: Path) -> None:
+    for number in range(6):
+        start = threading.Barrier(6)
+
+        def work(agent: str, top: Path = tmp_path / str(number), start: threading.Barrier = start) -> NativeStore:
+            start.wait()
+            store = open_store(top, agent)
+            store.record_session(SessionRecord(agent, "s"))
+            return store
+
+        with ThreadPoolExecutor(6) as pool:
+            stores = list(pool.map(work, ("main", "other") * 3))
+        assert {len(store.catalogue()) for store in stores} == {1}
+        assert len({store.layout.shared_directory for store in stores}) == 1
 
 
 def test_an_unusable_directory_is_one_clear_error(tmp_path: Path) -> None:

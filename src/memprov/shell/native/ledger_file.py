@@ -131,8 +131,10 @@ class LedgerFile:
 
     def _version(self, connection: apsw.Connection) -> int:
         """How many steps the file has taken. Raises ``SchemaError`` for one that is not ours, or newer."""
-        application, version = (_pragma(connection, name) for name in ("application_id", "user_version"))
-        if not application and not version and not list(connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")):
+        with _one_moment(connection):  # another process may be making it
+            application, version = (_pragma(connection, name) for name in ("application_id", "user_version"))
+            tables = list(connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1"))
+        if not application and not version and not tables:
             return 0
         if application != self.schema.application_id:
             raise SchemaError(f"{self.database.name} is a database of another program; nothing was changed")
@@ -186,6 +188,19 @@ def sync_directory(path: str) -> None:
         CALLS.sync(fd)
     finally:
         os.close(fd)
+
+
+@contextmanager
+def _one_moment(connection: apsw.Connection) -> Iterator[None]:
+    """Read several things as of one moment."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _pragma(connection: apsw.Connection, name: str) -> int:

@@ -85,7 +85,7 @@ def count_cache(reader: Reader) -> int:
 
 def read_revision(reader: Reader) -> int:
     """The fence that every change of the index raises."""
-    return max((integer(row[0]) for row in reader.rows(STATE, "revision")), default=0)
+    return max((integer(row[0]) for row in reader.rows(STATE, "revision id")), default=0)
 
 
 def _statement(reader: Reader) -> str:

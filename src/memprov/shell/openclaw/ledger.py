@@ -73,8 +73,11 @@ def purge_index(
     """Step 1: chunks with all that hangs on them, sources, and the whole embedding cache."""
 
     def prepare(connection: apsw.Connection) -> None:
-        if effect.chunk_ids and list(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (VECTORS,))):
+        if effect.chunk_ids and _stands(connection, VECTORS):
             _open_table(connection, database, VECTORS, load_vectors)
+        if not all(_stands(connection, table) for table in (FULL_TEXT, PATHS_FULL_TEXT)):
+            # OpenClaw's triggers would look for the missing table; what else they do is done here.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
 
     with writing(database, prepare) as reader:
         connection = reader.connection
@@ -88,6 +91,8 @@ def purge_index(
             _delete_sources(reader, effect.sources)
         if reader.has(CACHE):
             connection.execute(f"DELETE FROM {CACHE}")
+        if not connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, -1):
+            _raise_revision(reader)
     return True
 
 
@@ -111,8 +116,14 @@ def check_index(database: Database, access: Access, effect: PurgeIndex, load_vec
         for table in (VECTORS, FULL_TEXT, PATHS_FULL_TEXT):
             if reader.has(table):
                 _open_table(reader.connection, database, table, load_vectors)
+        for table in (PROVENANCE, RECALL_METADATA):
+            next(reader.rows(table, "chunk_id", where="LIMIT 1"), None)
 
     access.read(database, check)
+
+
+def _stands(connection: apsw.Connection, table: str) -> bool:
+    return bool(list(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,))))
 
 
 def _open_table(connection: apsw.Connection, database: Database, table: str, load_vectors: VectorLoader) -> None:
@@ -120,7 +131,7 @@ def _open_table(connection: apsw.Connection, database: Database, table: str, loa
     try:
         if table == VECTORS:
             load_vectors(connection)
-        list(connection.execute(f"SELECT * FROM {table} LIMIT 1"))
+        list(connection.execute(f"SELECT 1 FROM {table} LIMIT 1"))
     except (ImportError, OSError, apsw.Error) as error:
         hint = "; memprov[openclaw] brings sqlite-vec" if table == VECTORS else ""
         raise SchemaError(f"{database.name}: table {table} cannot be opened: {error}{hint}") from error

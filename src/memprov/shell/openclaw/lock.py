@@ -21,7 +21,7 @@ from functools import partial
 from attrs import define, field, frozen
 
 from memprov.core.text import json_text
-from memprov.errors import LockHeldError, PartialError
+from memprov.errors import LockHeldError, PartialError, RefusedError, SchemaError
 from memprov.shell.openclaw.state import LOCKS, OWNER, TABLE
 from memprov.shell.openclaw.values import Json, integer, json_value, member, object_of, text
 from memprov.shell.processes import process_alive, process_start_time, same_namespace, writer_gone, writer_token
@@ -149,11 +149,14 @@ def _acquire(
         find = partial(_holder, keys=keys, now_ms=now_ms, break_lock=break_lock)
         holder = OrdinaryAccess().read(database, find)
         if holder is None:
-            with writing(database) as reader:
-                holder = find(reader)
-                source = _value(owner, now_ms)
-                for key in keys if holder is None else ():
-                    _put(reader, key, source, now_ms)
+            source = _value(owner, now_ms)
+            try:
+                with writing(database) as reader:
+                    holder = find(reader)
+                    for key in keys if holder is None else ():
+                        _put(reader, key, source, now_ms)
+            except PartialError as error:  # nothing has begun
+                raise RefusedError(f"the workspace lock cannot be taken, and nothing was changed: {error}") from error
             if holder is None:
                 return Lease(database, keys, clock, owner, source, now_ms)
         polls += 1
@@ -190,6 +193,8 @@ def _rows(reader: Reader, keys: tuple[str, ...], now_ms: int) -> dict[str, _Row]
 
 
 def _put(reader: Reader, key: str, source: str, now_ms: int) -> None:
+    if not reader.has(TABLE):
+        raise SchemaError(f"{reader.database.name} has no table {TABLE}, where the workspace lock lies")
     reader.connection.execute(
         f"INSERT OR REPLACE INTO {TABLE} (plugin_id, namespace, entry_key, value_json, created_at) "
         "VALUES (?, ?, ?, ?, ?)",
