@@ -4,8 +4,8 @@
     python -m benchmarks.peers.openclaw PEER STORE --session ID [--session ID …]
 
 ``STORE`` is an unpacked store with ``before/state`` and ``before/ws``. OpenClaw finds its rows through the path that
-its configuration names, so a copy is put there and removed afterwards; it must not exist. Both sides run in a process that
-is already warm: a dry run first, which is not counted, then a dry run and the purge. Times are wall clock, and what is
+its configuration names, so a copy is put there and removed afterwards; it must not exist. Both sides run in a process
+that is warm: a dry run first, which is not counted, then a dry run and the purge. Times are wall clock, and what is
 said is the ratio.
 """
 
