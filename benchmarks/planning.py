@@ -1,84 +1,94 @@
-"""Planning a purge over corpora of 10^4, 10^5 and 10^6 lines: time, peak memory, growth.
+"""Planning a purge over corpora of 10^4 to 10^6 lines: time, its parts, peak memory, growth.
 
-    python -m benchmarks.planning [--lines 10000 100000 1000000]
+    python -m benchmarks.planning [--lines 10000 100000 1000000] [--json FILE]
 
-Each measurement is a process of its own, so that its peak memory is its own. What is forgotten is one session, one
-session in a hundred, and every second one. The physical bound is counting the line feeds of the same corpus and memory
-text once, in the same process. Growth near the growth of the size is what is wanted; a step of lines times snippets
-would show as ten times that. Compare within a run, do not quote.
+What is forgotten is one session, one in a hundred, and every second one. Time is split into scanning the corpus,
+scrubbing the memory files, and the rest (rows of every kind, the fold, the report, the digest). The physical bound is
+one pass of ``bytes.count`` for one session id over the same corpus and memory files. Where one size is twice another,
+the table of growth says how much longer it took: near 2 is what is wanted, 4 would be quadratic.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import resource
-import subprocess
-import sys
 import time
-from itertools import pairwise
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
-from memprov import Selectors, plan_purge, select_sessions
+from benchmarks.measure import Row, Tables, apart, forget_peak, options, peak_mib, timed
+from memprov import Selection, Selectors, plan_purge, select_sessions
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 
-__all__ = ["main", "measure"]
+__all__ = ["SHARES", "chosen", "main", "measure"]
 
 PER_SESSION = 10
-SHARES = {"one session": 0.0, "1 %": 0.01, "50 %": 0.5}
+#: What is forgotten -> how many sessions in a hundred; 0 is a single one.
+SHARES = {"one session": 0, "1 %": 1, "50 %": 50}
+SIZES = (10_000, 20_000, 100_000, 200_000, 500_000, 1_000_000)
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 
 
-def measure(lines: int, share: float) -> dict[str, float]:
+def chosen(sessions: int, percent: int) -> Selection:
+    """Sessions spread evenly over the whole time."""
+    catalogue = synthetic_sessions(sessions)
+    ids = sorted((record.session_id for record in catalogue), key=lambda session_id: session_id[-12:])[:sessions]
+    count = max(1, sessions * percent // 100)
+    return select_sessions(catalogue, Selectors(sessions=ids[:: sessions // count][:count]))
+
+
+def measure(lines: int, percent: int) -> Row:
     """Plan one purge in this process."""
     sessions = lines // PER_SESSION
+    plan_purge(synthetic_snapshot(1), chosen(1, 0))  # what is compiled once per process is not measured
     snapshot = synthetic_snapshot(sessions, PER_SESSION)
-    catalogue = synthetic_sessions(sessions)
-    ids = [record.session_id for record in catalogue][:: max(1, round(1 / share)) if share else sessions]
-    selection = select_sessions(catalogue, Selectors(sessions=ids))
-    begin = time.process_time()
-    fed = sum(file.text.count("\n") for file in (*snapshot.corpus, *snapshot.files))
-    bound = time.process_time() - begin
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begin = time.process_time()
-    plan = plan_purge(snapshot, selection)
-    spent = time.process_time() - begin
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    selection = chosen(sessions, percent)
+    parts: list[float] = []
+
+    def mapper(function: Callable[[_A], _B], values: Iterable[_A], /) -> Iterable[_B]:
+        begin = time.process_time()
+        results = list(map(function, values))
+        parts.append(time.process_time() - begin)
+        return results
+
+    before = forget_peak()
+    plan, cpu, wall = timed(lambda: plan_purge(snapshot, selection, mapper=mapper))
+    more = peak_mib() - before
+    assert not plan.removes_nothing
+    scan, scrub = parts
+    needle = selection.session_ids[0].encode()
+    texts = [file.text.encode() for file in (*snapshot.corpus, *snapshot.files)]
+    _, bound, _ = timed(lambda: sum(text.count(needle) for text in texts))
     return {
-        "lines": fed,
-        "sessions": len(selection.session_ids),
-        "seconds": spent,
-        "bound": bound,
-        "before_mib": before / 1024,
-        "after_mib": after / 1024,
+        "CPU s": cpu,
+        "wall s": wall,
+        "scan s": scan,
+        "scrub s": scrub,
+        "rest s": cpu - scan - scrub,
+        "µs per line": cpu / lines * 1e6,
+        "text MB": sum(map(len, texts)) / 1e6,
+        "bound s": bound,
+        "times the bound": cpu / bound,
+        "snapshot MiB": before,
+        "plan MiB": more,
         "effects": len(plan.effects),
     }
 
 
-def apart(lines: int, share: float) -> dict[str, float]:
-    """The same in a process of its own."""
-    words = [sys.executable, "-m", "benchmarks.planning", "--measure", str(lines), str(share)]
-    answer: dict[str, float] = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-    return answer
-
-
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lines", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.measure:
-        lines, share = options.measure
-        print(json.dumps(measure(int(lines), float(share))))
-        return
-    print("| forgotten | corpus lines | CPU seconds | the bound | peak MiB, before and after |\n|---|---|---|---|---|")
-    for name, share in SHARES.items():
-        found = [(lines, apart(lines, share)) for lines in options.lines]
-        for lines, row in found:
-            memory = f"{row['before_mib']:.0f} / {row['after_mib']:.0f}"
-            print(f"| {name} | {lines:,} | {row['seconds']:.2f} | {row['bound']:.3f} | {memory} |", flush=True)
-        for (less, small), (more, large) in pairwise(found):
-            print(
-                f"{name}: {more / less:.0f} times the lines, {large['seconds'] / small['seconds']:.1f} times the time"
-            )
+    given = options(__doc__, "lines", SIZES).parse_args(arguments)
+    tables = Tables(given.json)
+    found: dict[tuple[str, int], Row] = {}
+    for name, percent in SHARES.items():
+        for lines in sorted(given.lines):
+            found[name, lines] = apart(measure, lines=lines, percent=percent)
+            tables.add("Planning", {"forgotten": name, "lines": lines, **found[name, lines]})
+    for (name, lines), row in found.items():
+        if half := found.get((name, lines // 2)):
+            time_grew, memory_grew = (float(row[part]) / float(half[part]) for part in ("CPU s", "snapshot MiB"))
+            growth: Row = {"forgotten": name, "lines": lines, "time": time_grew, "memory": memory_grew}
+            tables.add("Growth when the corpus doubles", growth)
+    tables.keep()
 
 
 if __name__ == "__main__":

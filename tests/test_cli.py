@@ -360,3 +360,31 @@ def test_the_installed_command_prints_one_json_document_on_standard_output(root:
     ran = subprocess.run([sys.executable, "-m", "memprov", *words], capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout)["sessionIds"] == [SESSION]
     assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_what_the_terminal_cannot_show_does_not_spoil_the_answer(root: Path, encoding: str) -> None:
+    with (root / "ws" / "MEMORY.md").open("ab") as file:
+        file.write("\n<!-- openclaw-memory-promotion:café…☕ -->\n- tea\n".encode())
+        file.write(b"<!-- openclaw-memory-promotion:caf\xe9 -->\n- tea\n")
+    words = [sys.executable, "-m", "memprov", *map(str, forget_words(root))]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    preview = subprocess.run([*words, "--dry-run", "--json"], capture_output=True, check=True, env=environment)
+    keys = json.loads(preview.stdout.decode())["untargetableEntryKeys"]
+    assert {"café…☕", "caf\udce9"} <= set(keys)
+    applied = subprocess.run(words, capture_output=True, check=True, env=environment)
+    assert "caf\\udce9" in applied.stdout.decode(encoding)
+
+
+def test_a_plan_of_another_session_store_is_applied_with_the_same_option(run: Run, root: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "sessions.sqlite"
+    shutil.copy(agent(root), elsewhere)
+    with apsw.Connection(str(elsewhere)) as db:
+        renamed = "UPDATE session_windows SET session_key = 'agent:main:dashboard:renamed' WHERE session_id = ?"
+        db.execute(renamed, (SESSION,))
+    db.close()
+    option, plan = ("--session-store", str(elsewhere)), tmp_path / "plan.json"
+    words = ("forget", *where(root), *option, "--session", "agent:main:dashboard:renamed")
+    assert run(*words, "--dry-run", "--plan-out", plan).code == 0
+    assert run("apply", plan).code == 3
+    assert run("apply", plan, *option).code == 0

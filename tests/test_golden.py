@@ -15,6 +15,10 @@ from tests.real_stores import fingerprint, store_archives
 
 #: Host events and rewind rows are memprov's to trim (D21); locks come and go; times are when it ran.
 _NOT_COMPARED = {"session-backfill-rewind", "memory-host.events", "short-term-locks", "short-term-meta"}
+_MODELLED = (
+    *("files", "corpus", "origins", "recall", "signals", "checkpoints", "seen_scopes", "events", "preimages"),
+    *("chunks", "sources", "cache_rows", "tombstones"),
+)
 _TABLES = {
     "memory_entry_origins": "entry_key, agent_id, session_id, session_key, origin_class, observed_at",
     "memory_session_tombstones": "session_id, agent_id, reason",
@@ -118,8 +122,7 @@ def test_result_equals_openclaws_but_for_the_decisions(
                 assert our_rows.get(table, []) == their_rows.get(table, []), (command.name, table)
 
         after = store.snapshot(plan.selection)
-        for field in ("files", "corpus", "origins", "recall", "signals", "checkpoints", "seen_scopes", "events", "preimages",
-                      "chunks", "sources", "cache_rows", "tombstones"):  # fmt: skip
+        for field in _MODELLED:
             assert getattr(after, field) == getattr(model, field), (command.name, field)
         assert {batch.key: batch for batch in after.rewinds} == {batch.key: batch for batch in model.rewinds}
         assert preview(store, command.selectors).removes_nothing

@@ -1,1 +1,1 @@
-"""memprov beside the programs that do the same job, in the same run, on copies of the same store."""
+"""memprov beside other programs, on copies of the same store in the same run."""

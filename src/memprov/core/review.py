@@ -10,7 +10,9 @@ __all__ = ["citations_of", "consolidation_refusal"]
 
 _HISTORY = re.compile(r"^## Memory Consolidation History\r?$", re.MULTILINE)
 _OLD_HIGHLIGHT = re.compile(r"^  - `[+-] ", re.MULTILINE)
-_CITATION = re.compile(r"(memory/\.dreams/session-corpus/[^\s:,\]]+):([0-9]{1,9})-([0-9]{1,9})")
+_CITATION = re.compile(
+    r"(memory/\.dreams/session-corpus/[^\s:,#\]]+)(?::([0-9]{1,9})-([0-9]{1,9})|#L([0-9]{1,9})-L([0-9]{1,9}))"
+)
 
 
 def consolidation_refusal(path: str, text: str) -> str | None:
@@ -28,6 +30,7 @@ def citations_of(path: str, text: str, removed: Mapping[str, tuple[int, ...]]) -
     for number, line in enumerate(text.split("\n"), 1):
         for match in _CITATION.finditer(line):
             lines = removed.get(match[1], ())
-            at = bisect_left(lines, int(match[2]))
-            if at < len(lines) and lines[at] <= int(match[3]):
+            first, last = int(match[2] or match[4]), int(match[3] or match[5])
+            at = bisect_left(lines, first)
+            if at < len(lines) and lines[at] <= last:
                 yield f"{path} line {number} cites {match[0]}, of which a line is removed; review it"

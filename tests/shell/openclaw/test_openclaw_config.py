@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,41 @@ def test_a_configuration_that_cannot_be_read_is_not_the_default_one(tmp_path: Pa
     (tmp_path / "openclaw.json").write_bytes(b"\xff")
     with pytest.raises(RefusedError, match="cannot be read"):
         read_config(tmp_path)
+    with pytest.raises(CorruptStoreError, match=r"openclaw\.json is not JSON5"):
+        workspaces(tmp_path, "[" * 100_000)
+    (tmp_path / "openclaw.json").unlink()
+    os.mkfifo(tmp_path / "openclaw.json")
+    with pytest.raises(RefusedError, match="no regular file"):
+        read_config(tmp_path)
+
+
+def test_a_nul_in_the_configured_session_store_is_left_out_as_elsewhere(lab: Lab) -> None:
+    lab.write_config({**lab.config, "session": {"store": "/nowhere/a\0b.sqlite"}})
+    with pytest.raises(StoreNotFoundError, match=r"there is no session database /nowhere/ab\.sqlite"):
+        lab.open()
+
+
+def test_D12_rows_that_only_a_former_path_of_the_workspace_explains_are_a_doubt(lab: Lab) -> None:
+    lab.row("short-term-recall", "k", {"key": "k", "path": "memory/x.md", "snippet": "tea"}, "/srv/former")
+    (doubt,) = lab.open().snapshot().unscanned
+    assert "no rows of this workspace, but some of /srv/former" in doubt
+    lab.row("short-term-recall", "k", {"key": "k", "path": "memory/x.md", "snippet": "tea"})
+    assert lab.open().snapshot().unscanned == ()
+
+
+def test_D12_rows_that_were_filed_under_a_link_to_the_workspace_are_its_rows(lab: Lab) -> None:
+    alias = lab.root / "alias"
+    alias.symlink_to(lab.workspace)
+    for key, path in (("k1", alias), ("k2", lab.workspace)):
+        lab.row("short-term-recall", key, {"key": key, "path": "memory/x.md", "snippet": "tea"}, path)
+    assert {row.key for row in lab.open().snapshot().recall} == {"k1", "k2"}
+
+
+def test_D12_rows_of_other_agents_workspaces_are_no_doubt(lab: Lab) -> None:
+    entries = {"main": {"workspace": str(lab.workspace)}, "helper": {"workspace": "/srv/helper"}}
+    lab.write_config({"agents": {"entries": entries}})
+    lab.row("short-term-recall", "k", {"key": "k", "path": "memory/x.md", "snippet": "tea"}, "/srv/helper")
+    assert lab.open().snapshot().unscanned == ()
 
 
 def test_what_is_not_there_is_named(lab: Lab) -> None:

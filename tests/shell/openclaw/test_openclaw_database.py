@@ -333,3 +333,16 @@ def test_a_read_only_database_is_refused_when_it_is_to_be_written(lab: Lab) -> N
     assert as_nobody(refused)
     assert fingerprint(lab.root) == before
     lab.agent().parent.chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a path is text")
+def test_a_path_that_is_no_text_can_be_written(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff?#%20.sqlite")
+    sound = tmp_path / "sound.sqlite"
+    connection = apsw.Connection(str(sound))
+    connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    sound.rename(path)
+    with writing(database(Path(path))) as reader:
+        reader.connection.execute("INSERT INTO t VALUES (1)")
+    assert QuietAccess().read(database(Path(path)), lambda reader: list(reader.rows("t", "x"))) == [(1,)]

@@ -498,6 +498,47 @@ def test_case_G16_a_vector_table_that_cannot_be_opened_is_refused_before_any_wri
         apply(lab.open(), [effects["index"]])
 
 
+@pytest.mark.parametrize("missing", ["memory_index_chunks_fts", "memory_index_paths_fts"])
+def test_a_full_text_table_that_is_missing_is_an_empty_one_though_triggers_name_it(plain: Lab, missing: str) -> None:
+    plain.main(f"DROP TABLE {missing}")
+    store, chunks = plain.open(), [row.id for row in plain.open().snapshot().chunks.rows()]
+    before = store.snapshot().revision
+    effect = PurgeIndex(tuple(chunks), tuple((s.path, s.source) for s in store.snapshot().sources))
+    with store.exclusive() as writer:
+        writer.admit((effect,))
+        writer.apply(effect, store.snapshot().origins.basis((), ()))
+    left = store.snapshot()
+    assert (len(left.chunks), left.sources, left.cache_rows) == (0, (), 0)
+    assert left.revision > before  # the fence does not depend on a trigger
+
+
+def test_undecodable_text_in_the_index_is_no_reason_to_refuse(plain: Lab) -> None:
+    plain.main("UPDATE memory_index_chunks_fts SET text = CAST(x'ff41' AS TEXT)")
+    chunks = tuple(row.id for row in plain.open().snapshot().chunks.rows())
+    with plain.open().exclusive() as writer:
+        writer.admit((PurgeIndex(chunks, ()),))
+
+
+def test_a_database_that_takes_no_transaction_is_refused_before_any_write(plain: Lab) -> None:
+    holder = apsw.Connection(str(plain.agent()))
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memprov.shell.sqlite.BUSY_MS", 1)
+        with plain.open().exclusive() as writer, pytest.raises(RefusedError, match="nothing was changed"):
+            writer.admit((RecordTombstones("main", ("s1",)),))
+    holder.close()
+
+
+def test_a_schema_that_could_not_be_purged_is_refused_before_any_write(plain: Lab) -> None:
+    plain.main("ALTER TABLE memory_index_chunk_recall_metadata RENAME COLUMN chunk_id TO chunk")
+    chunks = tuple(row.id for row in plain.open().snapshot().chunks.rows())
+    with plain.open().exclusive() as writer, pytest.raises(SchemaError, match="recall_metadata has no column chunk_id"):
+        writer.admit((RecordTombstones("main", ("s1",)), PurgeIndex(chunks, ())))
+    plain.main("ALTER TABLE memory_index_state RENAME COLUMN id TO other")
+    with pytest.raises(SchemaError, match="memory_index_state has no column id"):
+        plain.open().snapshot()
+
+
 def test_a_plan_for_another_agent_or_an_id_that_is_no_text_is_refused(plain: Lab) -> None:
     with plain.open().exclusive() as writer:
         for effect in (RecordTombstones("helper", ("s1",)), DropOrigins("helper", ("k",))):

@@ -13,7 +13,7 @@ import pytest
 
 from memprov.core.effects import DropRecall
 from memprov.core.lineage import Basis, lineage_digest
-from memprov.errors import LockHeldError, PartialError
+from memprov.errors import LockHeldError, PartialError, RefusedError, SchemaError
 from memprov.shell.openclaw import OpenClawStore
 from memprov.shell.processes import process_start_time, writer_token
 from tests.shell.openclaw.lab import NOW, Lab, fingerprint, sha
@@ -225,3 +225,15 @@ def test_I3_a_refused_lock_leaves_no_trace_but_sqlites(lab: Lab, live: int) -> N
     with pytest.raises(LockHeldError):
         take(lab.open())
     assert {path: state[5] for path, state in fingerprint(lab.root).items()} == before
+
+
+def test_without_the_table_of_the_lock_the_store_is_refused(lab: Lab) -> None:
+    lab.sql(lab.shared, "DROP TABLE plugin_state_entries")
+    with pytest.raises(SchemaError, match="no table plugin_state_entries, where the workspace lock lies"):
+        take(lab.open())
+
+
+def test_a_lock_that_cannot_be_written_is_a_refusal_and_no_failure_half_way(lab: Lab) -> None:
+    lab.sql(lab.shared, "CREATE TRIGGER full BEFORE INSERT ON plugin_state_entries BEGIN SELECT RAISE(FAIL, 'no'); END")
+    with pytest.raises(RefusedError, match="nothing was changed"):
+        take(lab.open())

@@ -93,7 +93,7 @@ class Config:
         default = os.path.join(self.state_dir, "agents", agent_id, "sessions")
         if not value:
             return SessionStore(self.agent_database(agent_id).path, (default,), owner=agent_id)
-        selector = _absolute(value.replace("{agentId}", agent_id), self.environ)
+        selector = _absolute(value.replace("{agentId}", agent_id).replace("\0", ""), self.environ)
         parts = selector.split(os.sep)
         places = [selector, *(os.path.join(self.state_dir, *parts[i:]) for i in range(2, len(parts)))]
         stores = [_addressed(place, agent_id, default, fixed="{agentId}" not in value) for place in places]
@@ -131,6 +131,8 @@ def read_config(state_dir: str | os.PathLike[str], environ: Mapping[str, str] | 
     if not os.path.isdir(state):
         raise StoreNotFoundError(f"there is no OpenClaw state directory {state}")
     path = os.path.join(state, "openclaw.json")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise RefusedError(f"{path} cannot be read: it is no regular file")  # a pipe would be waited for
     try:
         with open(path, encoding="utf-8") as file:
             source = file.read()
@@ -172,7 +174,7 @@ def workspace_key(path: str) -> str:
 def _parse(source: str, path: str) -> Json:
     try:
         document: object = json.loads(source)
-    except ValueError:
+    except (ValueError, RecursionError):
         try:
             import json5  # noqa: PLC0415  # an extra, and slow: only for what strict JSON is not
         except ImportError as error:

@@ -12,7 +12,7 @@ import apsw
 
 from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.lineage import Basis, lineage_digest
-from memprov.errors import SchemaError
+from memprov.errors import PartialError, RefusedError, SchemaError
 from memprov.shell.openclaw.index import (
     CACHE,
     CHUNKS,
@@ -28,7 +28,15 @@ from memprov.shell.openclaw.origins import ORIGINS, OWN_TOMBSTONES, TOMBSTONES
 from memprov.shell.openclaw.values import is_storable, text
 from memprov.shell.sqlite import Access, Database, Reader, writing
 
-__all__ = ["VectorLoader", "check_index", "drop_origins", "load_sqlite_vec", "purge_index", "record_tombstones"]
+__all__ = [
+    "VectorLoader",
+    "check_index",
+    "check_writable",
+    "drop_origins",
+    "load_sqlite_vec",
+    "purge_index",
+    "record_tombstones",
+]
 
 VectorLoader = Callable[[apsw.Connection], None]
 
@@ -107,6 +115,15 @@ def drop_origins(database: Database, effect: DropOrigins) -> None:
             )
 
 
+def check_writable(database: Database) -> None:
+    """Refuse a database that takes no transaction. Raises ``RefusedError``."""
+    try:
+        with writing(database):
+            pass
+    except PartialError as error:  # nothing has begun
+        raise RefusedError(f"{error}; nothing was changed") from error
+
+
 def check_index(database: Database, access: Access, effect: PurgeIndex, load_vectors: VectorLoader) -> None:
     """Refuse what ``purge_index`` could not carry out (case-G16). Raises ``SchemaError``."""
     if not effect.chunk_ids:
@@ -131,7 +148,8 @@ def _open_table(connection: apsw.Connection, database: Database, table: str, loa
     try:
         if table == VECTORS:
             load_vectors(connection)
-        list(connection.execute(f"SELECT 1 FROM {table} LIMIT 1"))
+        read = "*" if table == VECTORS else "1"  # the text of a full-text row may be undecodable
+        list(connection.execute(f"SELECT {read} FROM {table} LIMIT 1"))
     except (ImportError, OSError, apsw.Error) as error:
         hint = "; memprov[openclaw] brings sqlite-vec" if table == VECTORS else ""
         raise SchemaError(f"{database.name}: table {table} cannot be opened: {error}{hint}") from error

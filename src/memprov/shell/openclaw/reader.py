@@ -22,11 +22,12 @@ from memprov.shell.openclaw.curated import search_transcripts
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
 from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
-from memprov.shell.openclaw.state import read_state, recorded_workspaces
+from memprov.shell.openclaw.state import has_rows, read_state, recorded_workspaces
 from memprov.shell.openclaw.transcripts import Roots
 from memprov.shell.openclaw.values import text
 from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.workspace import scan
+from memprov.shell.workspace.tree import shown
 
 __all__ = ["Layout", "find_session_database", "read_catalogue", "read_snapshot", "with_recorded_spelling"]
 
@@ -80,14 +81,20 @@ def read_snapshot(
             internal_sessions=internal,
         ),
     )
-    state = access.read(config.shared_database, lambda reader: read_state(reader, place.keys, int(clock() * 1000)))
+    state, elsewhere = access.read(
+        config.shared_database,
+        lambda reader: (
+            read_state(reader, place.keys, int(clock() * 1000)),
+            () if has_rows(reader, place.keys) else _nobodys(recorded_workspaces(reader), config),
+        ),
+    )
     files = scan(place.workspace)
     snapshot = evolve(
         snapshot,
         files=files.files,
         corpus=files.corpus,
         stale_copies=files.stale_copies,
-        unscanned=files.unscanned,
+        unscanned=(*files.unscanned, *elsewhere),
         sibling_keys=_sibling_keys(layout, access),
         recall=state.recall,
         signals=state.signals,
@@ -162,20 +169,37 @@ def _owner(database: Database, layout: Layout, access: Access) -> str | None:
 
 
 def with_recorded_spelling(layout: Layout, access: Access) -> Layout:
-    """The layout, knowing under which path the rows of an implied workspace were written before it was copied.
+    """The layout, knowing under which other paths the rows of the workspace were written.
 
-    A workspace that is not configured is a folder of the state directory, and its rows are filed under the path that
-    this folder once had. Where none is filed under the present one, the one recorded path that ends alike is taken.
+    A recorded path that leads to the workspace is one (D12). And a workspace that is not configured is a folder of the
+    state directory, whose rows are filed under the path that this folder once had: where none is filed under the
+    present one, the one recorded path that ends alike is taken.
     """
     place, config = layout.place, layout.config
+    recorded = access.read(config.shared_database, recorded_workspaces)
+    aliases = sorted(path for path in recorded.difference(place.spellings) if os.path.realpath(path) == place.workspace)
+    place = evolve(place, spellings=(*place.spellings, *aliases))
+    layout = evolve(layout, place=place)
     if place.agent_id not in config.implied:
         return layout
+    if access.read(config.shared_database, lambda reader: has_rows(reader, place.keys)):
+        return layout
     ending = os.sep + os.path.relpath(config.workspace(place.agent_id), config.state_dir)
-    recorded = access.read(config.shared_database, lambda reader: recorded_workspaces(reader, place.keys))
     alike = sorted(path for path in recorded if path.endswith(ending))
     if len(alike) != 1:
         return layout
     return evolve(layout, place=evolve(place, spellings=(*place.spellings, alike[0])))
+
+
+def _nobodys(recorded: frozenset[str], config: Config) -> tuple[str, ...]:
+    """A doubt for the report: this workspace has no rows, and some are filed under paths that no agent has now."""
+    configured = {os.path.realpath(config.workspace(agent)) for agent in config.agents()}
+    paths = sorted(path for path in recorded if os.path.realpath(path) not in configured)
+    if not paths:
+        return ()
+    named = ", ".join(map(shown, paths))
+    doubt = f"the shared state database has no rows of this workspace, but some of {named}, which no agent uses now"
+    return (f"{doubt}; if the workspace was there once, configure that path and pass the present one",)
 
 
 def _sibling_keys(layout: Layout, access: Access) -> frozenset[str]:

@@ -40,6 +40,7 @@ __all__ = [
     "StateRows",
     "candidates_of",
     "event_rows",
+    "has_rows",
     "key_ranges",
     "read_state",
     "recorded_workspaces",
@@ -123,16 +124,19 @@ def key_ranges(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield f"{key[:_EVENT_PREFIX]}:event:", f"{key[:_EVENT_PREFIX]}:event;"
 
 
-def recorded_workspaces(reader: Reader, keys: Iterable[str]) -> frozenset[str]:
-    """The workspaces that memory-core's rows name, unless there are rows under one of these digests."""
+def has_rows(reader: Reader, keys: Iterable[str]) -> bool:
+    """Whether memory-core has a row under one of these digests."""
+    statement = f"SELECT 1 FROM {TABLE} {_OF_WORKSPACE} LIMIT 1"
+    return reader.has(TABLE) and any(list(reader.query(statement, (OWNER, f"{key}:", f"{key};"))) for key in keys)
+
+
+def recorded_workspaces(reader: Reader) -> frozenset[str]:
+    """The workspaces that memory-core's rows name."""
     if not reader.has(TABLE):
         return frozenset()
-    for key in keys:
-        if list(reader.query(f"SELECT 1 FROM {TABLE} {_OF_WORKSPACE} LIMIT 1", (OWNER, f"{key}:", f"{key};"))):
-            return frozenset()
     valid = "CASE WHEN json_valid(value_json) THEN json_extract(value_json, '$.workspaceDir') END"
     rows = reader.query(f"SELECT DISTINCT {valid} FROM {TABLE} WHERE plugin_id = ?", (OWNER,))
-    return frozenset(path for (path,) in rows if isinstance(path, str) and path)
+    return frozenset(path for (path,) in rows if isinstance(path, str) and path and "\0" not in path)
 
 
 def wrapped_rows(reader: Reader, namespace: str, keys: Iterable[str], now_ms: int) -> Iterator[StateRow]:

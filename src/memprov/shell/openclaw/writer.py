@@ -11,7 +11,14 @@ from memprov.core.lineage import Basis
 from memprov.core.selection import Selection
 from memprov.core.snapshot import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
-from memprov.shell.openclaw.ledger import VectorLoader, check_index, drop_origins, purge_index, record_tombstones
+from memprov.shell.openclaw.ledger import (
+    VectorLoader,
+    check_index,
+    check_writable,
+    drop_origins,
+    purge_index,
+    record_tombstones,
+)
 from memprov.shell.openclaw.lock import Lease
 from memprov.shell.openclaw.reader import Layout, read_snapshot
 from memprov.shell.openclaw.rows import StateWriter
@@ -43,6 +50,7 @@ class OpenClawWriter:
                 check_index(self._ledger, OrdinaryAccess(), effect, self.load_vectors)
             elif isinstance(effect, RecordTombstones):
                 self._require_own_agent(effect.agent_id)
+                check_writable(self._ledger)
                 for session_id in effect.session_ids:
                     if not is_storable(session_id):
                         raise RefusedError(f"the session id {session_id!r} is no valid text, so no store can hold it")
