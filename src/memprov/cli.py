@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from memprov.core.admission import AdmissionPolicy, decide_admission
-from memprov.core.plan import MAX_PLAN_BYTES, PurgePlan
+from memprov.core.plan import MAX_PLAN_BYTES, Level, PurgePlan
 from memprov.core.records import SessionRecord
 from memprov.core.report import Report
 from memprov.core.selection import Selectors
@@ -121,7 +121,7 @@ def _session_json(row: SessionRecord) -> dict[str, object]:
 @click.option("--since", metavar="TIME", help="Only sessions created since: an ISO date or date-time (UTC).")
 @click.option("--dry-run", is_flag=True, help="Report what would go; change nothing.")
 @click.option("--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan, for apply.")
-@click.option("--level", metavar="LEVEL", default="logical", show_default=True, help="How far to go.")
+@click.option("--level", type=click.Choice([*Level]), default=Level.LOGICAL, show_default=True, help="How far to go.")
 @click.option("--break-lock", is_flag=True, help="Take over a lock whose owner cannot be judged from here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def _forget(  # one parameter per option

@@ -44,7 +44,7 @@ from memprov.errors import InputError
 __all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "plan_atoms"]
 
 #: A plan read from disk may not be larger (DESIGN 4.2). The largest of a million effects is far below.
-MAX_PLAN_BYTES = 1 << 30
+MAX_PLAN_BYTES = 1 << 28
 _FORMAT = "memprov purge plan 1"
 
 
