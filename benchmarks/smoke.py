@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks import lineage, planning, write_path
+from benchmarks import disk, executors, lineage, planning, write_path
 
 __all__ = ["main"]
 
 
 def main() -> None:
     planning.main(["--lines", "1000", "2000"])
+    disk.main(["--sessions", "20"])
+    executors.main(["--lines", "1000"])
     write_path.main(["--sessions", "1000", "2000", "--messages", "1000", "2000"])
     lineage.main(["--depth", "20", "40", "--fan", "20", "40", "--keys", "10000"])
 

@@ -107,6 +107,13 @@ def test_a_store_without_a_catalogue_has_the_sessions_that_the_snapshot_names(tm
     assert named == set(written.origins.sessions) | written.internal_sessions
 
 
+def test_a_store_may_be_of_any_agent(tmp_path: Path) -> None:
+    written = write_openclaw_store(tmp_path, synthetic_snapshot(9, agent_id="helper", seed=3))
+    store = open_openclaw(tmp_path / "state", agent_id="helper")
+    assert parts_that_differ(store.snapshot(), written) == []
+    assert {record.agent_id for record in store.catalogue()} == {"helper"}
+
+
 def test_rows_without_full_text_and_links_survive_the_disk(tmp_path: Path) -> None:
     snapshot = synthetic_snapshot(10)
     rows = [evolve(row, full_text=False) if i % 3 == 0 else row for i, row in enumerate(snapshot.chunks.rows())]

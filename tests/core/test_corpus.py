@@ -187,6 +187,15 @@ def test_D2_a_line_of_343_units_may_have_been_cut(name: str, units: int, was_cut
         assert found.snippets == (Snippet(said, cut=was_cut),)
 
 
+def test_D2_of_equal_texts_the_one_that_may_have_been_cut_counts() -> None:
+    name, said = "x" * 300, "User: something that is said"
+    lines = [line("s1", said), line(name, said)]
+    for text in ("".join(lines), "".join(reversed(lines))):
+        found = scan(text, "s1", name)
+        assert found is not None
+        assert found.snippets == (Snippet(said, cut=True),)
+
+
 # --- the oracle -------------------------------------------------------------------------------------------------------
 
 

@@ -159,6 +159,7 @@ def test_D5_nothing_else_does(mark: str) -> None:
         ("Session ID: a:b", ["a:b"], YES),
         ("Session ID: a/b#c]", ["a/b#c]"], YES),
         ("main:a:b", ["a:b"], NO),
+        ("sessions/main/s1.jsonl", ["s1.jsonl"], NO),
         ("Session ID: my session", ["my session", "session"], NO),
         ("Session ID: [main/sessions/main/s1.jsonl#L4]", ["s1"], YES),
         ("Session ID: agent:main:s1.", ["s1"], YES),

@@ -269,6 +269,9 @@ MARKED = {
     "a lineage marker that is not directly above": ([L, T, f"×{B}", A, ""], "B"),
     "a dangling run twice": ([f"×{A}", f"×{A}", "", f"×{A}"], "A"),
     "empty keys are no markers": (["<!-- openclaw-memory-promotion: -->", "- x"], ""),
+    "annotations below a marked heading": ([f"×## H {A}", f"×  {T}", f"- x {B}"], "A"),
+    "annotations in a dangling run, below one that goes": ([f"×{A}", f"×  {T}", f"  {B}", ""], "A"),
+    "annotations in a dangling run, below one that stays": ([f"×{A}", B, f"  {T}", ""], "A"),
     "stacked runs with blanks": ([f"×{A}", "", f"×{A}", "", f"×{A}", "×- x", "- y"], "A"),
 }
 
@@ -304,6 +307,8 @@ CLOSED = {
     "a run comes above a run that owns": ([f"×{A}", f"×## {QUOTE}", B, "- row"], ("A",)),
     "a run comes above a run that dangles": ([A, f"×## {QUOTE}", B, "", "- row"], ()),
     "annotations would own the next row": ([f"×{T}", f"×## {QUOTE}", f"- row {A}"], ()),
+    "a run comes above a marked heading": ([A, f"×## {QUOTE}", f"## H {B}"], ()),
+    "one thing after the other": ([A, "- k", f"×{QUOTE}", "×  n", "", f"×{B}", f"×# {QUOTE}", "- row"], ("B",)),
     "annotations come above a marked heading": ([f"×{T}", f"×## {QUOTE}", f"## H {A}"], ()),
     "a lineage marker would own the next row": ([f"×{L}", f"×## {QUOTE}", A, "- row"], ()),
     "a nested row would become a continuation": ([A, "- keep", f"×- {QUOTE}", "×  nested", "- z"], ()),

@@ -194,6 +194,7 @@ ROWS = {
     "any bullet": [f"×* {S1}", f"×+ {S1}", f"×2) {S1}", "b"],
     "indented below": [f"×- {S1}", "×  - a", "×    b", "×  c", "- d"],
     "a blank ends it": [f"×- {S1}", "×  a", "", "  b"],
+    "a blank line of blanks ends it": [f"×- {S1}", "×  a", "      ", "  b"],
     "a nested row": ["- a", f"×  - {S1}", "×    b", "  - c"],
     "a tab is wider than two blanks": ["- a", f"×  - {S1}", "×\t- b", "- c"],
     "two blanks are less than a tab": [f"×\t- {S1}", "  - b"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +90,11 @@ def test_many_effects_at_once_are_the_effects_one_by_one() -> None:
     for effect in plan.effects:
         one_by_one = apply_effect(one_by_one, effect)
     assert apply_to_snapshot(snapshot, plan) == one_by_one
+
+
+def test_a_worker_that_is_sent_equal_rules_again_keeps_those_that_it_has() -> None:
+    rules = ScrubRules("main", {"s1"}, {"k"}, [Snippet("the kettle is on", cut=True)])
+    packed = pickle.dumps(rules)
+    first, second = pickle.loads(packed), pickle.loads(packed)  # noqa: S301
+    assert first == rules
+    assert second is first

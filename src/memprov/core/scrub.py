@@ -3,18 +3,19 @@
 Three rules select: a marker whose key is selected (D3), a section or row that a selected session labels (D5), and a
 line that quotes a corpus snippet (D2, D4). All are found on the original text and united. Then the removals are closed
 so that nothing that survives changes its meaning: a run is not parted from its entry, a marker never comes to stand
-above a line that it did not own, no line becomes the continuation of an entry that it did not belong to. So the
-order in which rules apply does not matter, and forgetting A then B is forgetting both.
+above a line that it did not own, no line becomes the continuation of an entry that it did not belong to (but for the
+label of an unselected session, which stays in any case). So the order in which rules apply does not matter, and
+forgetting A then B is forgetting both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
-from memprov.core.document import Document, Entry
+from memprov.core.document import Document
 from memprov.core.markers import CommentKind, comments, mentions_promotion
 from memprov.core.quotation import QuotationMatcher, Snippet
 from memprov.core.records import string_set, strings
@@ -53,6 +54,17 @@ class ScrubRules:
     def quotations(self) -> QuotationMatcher:
         """The snippets as a matcher."""
         return QuotationMatcher(self.snippets)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rules travel to a worker with every batch of files; one that has equal rules keeps them."""
+        return _shared_rules, (self.agent_id, self.session_ids, self.entry_keys, self.snippets)
+
+
+@lru_cache(maxsize=1)
+def _shared_rules(
+    agent_id: str, session_ids: frozenset[str], entry_keys: frozenset[str], snippets: tuple[Snippet, ...]
+) -> ScrubRules:
+    return ScrubRules(agent_id, session_ids, entry_keys, snippets)
 
 
 @frozen
@@ -282,18 +294,15 @@ class _Removal:
         """
         document, gone, grew = self.document, self.gone, False
         before = -1  # the last surviving line
-        owner: Entry | None = None  # the entry that it belongs to
         for number in range(len(document.lines)):
             if gone[number]:
                 continue
-            entry = document.entry_at.get(number)
-            own = entry if entry is not None and number >= entry.head else None
-            new = before != number - 1 and owner is not None and owner is not own and document.continues(number)
+            new = before != number - 1 and before in document.entry_at and document.continues(number)
             if new and not any(map(self.sections.is_foreign, range(*document.unit(number)))):
                 self._take([number])
                 grew = True
             else:
-                before, owner = number, own
+                before = number
         return grew
 
     def _name_removed(self) -> None:

@@ -84,7 +84,7 @@ class Sections:
         level = self.lines[heading].level
         for number in range(heading + 1, len(self.lines)):
             line = self.lines[number]
-            if 0 < line.level <= level or line.managed_fence or number in self.part_end:
+            if 0 < line.level <= level or line.managed_fence:
                 return number
             if self._begins_foreign(number):
                 return max(self.document.unit(number)[0], heading + 1)
@@ -114,7 +114,6 @@ class Sections:
                 or line.keys
                 or number in self.document.run_at
                 or number in self.labels
-                or number in self.part_end
                 or self._is_fence(number, in_code=in_code)
             )
             if ends:

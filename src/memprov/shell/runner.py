@@ -44,7 +44,7 @@ Progress = Callable[[str, int, int], None]
 
 _SHOWN = 5
 #: Into how many parts the files go that an executor maps. With each part travels everything that is selected.
-_CHUNKS = 32
+_CHUNKS = 8
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")

@@ -53,6 +53,8 @@ def write_openclaw_store(
     ``open_openclaw(directory / "state")``. ``sessions`` is the catalogue; without one, the sessions are those that the
     origins and ``internal_sessions`` name. Chunks with vectors need ``memprov[openclaw]``.
 
+    Only the tables that memprov reads are there, so that OpenClaw itself does not open the result.
+
     Raises ``InputError`` for what cannot be written: stale copies, links that nobody knows, findings in transcripts,
     another agent's keys, notes of an earlier scan; and for a directory that already holds a store.
     """
