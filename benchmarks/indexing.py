@@ -22,7 +22,7 @@ import apsw
 import numpy as np
 
 from memprov import Selectors, SessionRecord, forget, open_store
-from memprov.core.transcripts import Message
+from memprov.core.writing import Message
 from memprov.shell.index import Embedder, rebuild_index, reconcile, search, sync_index
 from memprov.shell.native import NativeStore
 from memprov.shell.openclaw.ledger import load_sqlite_vec

@@ -18,11 +18,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from memprov import MemoryFile, MemorySnapshot, Origin, OriginTable, StoreIdentity, open_store, prunable_keys
-from memprov.core.effects import DropOrigins
+from memprov.core.consolidation.prune import plan_prune
 from memprov.core.lineage import Transfer, TransferEdge, edges_after_drop, edges_to, transfer_origins
-from memprov.core.markers import promotion_marker
-from memprov.core.prune import plan_prune
-from memprov.core.write_effects import PruneOrigins, RecordOrigins, RecordTransfers
+from memprov.core.purge import DropOrigins
+from memprov.core.text import promotion_marker
+from memprov.core.writing import PruneOrigins, RecordOrigins, RecordTransfers
 
 __all__ = ["main", "measure_chain", "measure_fan", "measure_prune"]
 

@@ -16,10 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from memprov import AdmissionPolicy, Message, SessionRecord, decide_admission, ingest, open_store
-from memprov.core.backfill import plan_backfill
-from memprov.core.ingest import plan_ingestion
-from memprov.core.sources import Transcript, admit_sources, read_admitted, session_source
-from memprov.core.staging import IngestState
+from memprov.core.state import IngestState
+from memprov.core.writing import Transcript, admit_sources, plan_ingestion, read_admitted, session_source
+from memprov.core.writing.backfill import plan_backfill
 
 __all__ = ["main", "measure_admission", "measure_ingestion"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from memprov import Basis, MemorySnapshot, Selection, SessionRecord, StoreIdentity
-from memprov.core.effects import Effect, PurgeIndex, RecordTombstones, apply_effect
+from memprov.core.purge import Effect, PurgeIndex, RecordTombstones, apply_effect
 
 __all__ = ["ModelStore"]
 

@@ -28,11 +28,10 @@ from memprov import (
     forget,
     preview,
 )
-from memprov.core.consolidate import ConsolidationLimits
-from memprov.core.decisions import Action, ConsolidationRequest, Decision, claim_of
-from memprov.core.ranking import Thresholds
-from memprov.core.transcripts import Message
-from memprov.core.trust import TRUST_ORDER
+from memprov.core.consolidation import ConsolidationLimits, ConsolidationRequest, Decision
+from memprov.core.consolidation.decisions import Action, claim_of
+from memprov.core.records import TRUST_ORDER
+from memprov.core.writing import Message, Thresholds
 from memprov.shell.consolidation import consolidate
 from memprov.shell.native import NativeStore, open_store
 from memprov.shell.sweeps import backfill, ingest, promote, rollback_backfill

@@ -31,9 +31,9 @@ from memprov import (
     forget,
     preview,
 )
-from memprov.core.effects import Effect, RecordTombstones
+from memprov.core.purge import Effect, RecordTombstones
 from memprov.shell.runner import MAX_ATTEMPTS
-from tests.core.test_purge import K, N, origins, settled, world
+from tests.core.purge.test_planning import K, N, origins, settled, world
 from tests.core.worlds import CORPUS, SENTENCES, corpus_line, selections, snapshots
 from tests.model_store import ModelStore
 

@@ -23,13 +23,13 @@ from memprov import (
     plan_purge,
     select_sessions,
 )
-from memprov.core.document import Document
-from memprov.core.effects import CutFile
 from memprov.core.lineage import TransferEdge
+from memprov.core.purge import CutFile
+from memprov.core.text import Document
 from memprov.core.trace import Place, trace_entries, trace_line, trace_sessions
 from memprov.shell.trace import trace
 from memprov.testing import synthetic_sessions, synthetic_snapshot, write_openclaw_store
-from tests.core.test_consolidate import KILN, TEA, marked, owner, staged, world
+from tests.core.consolidation.test_planning import KILN, TEA, marked, owner, staged, world
 from tests.core.worlds import CORPUS, snapshots
 from tests.model_store import ModelStore
 from tests.shell.native.loading import NOW, fresh_store, scratch

@@ -5,15 +5,17 @@ Decisions are pure functions from frozen values (``plan_purge``, ``scrub_text``,
 ``forget``, ``apply_plan``) and takes conversations in (``ingest``, ``backfill``, ``promote``).
 """
 
-from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
-from memprov.core.backfill import BackfillMode, BackfillRange, BackfillReport
-from memprov.core.chunking import ChunkBudget
-from memprov.core.consolidate import ConsolidationLimits
-from memprov.core.consolidation_plan import ConsolidationReport, ModelFailure
-from memprov.core.decisions import CandidateEntry, ConsolidationRequest, Decision, PriorEntry, read_decisions
-from memprov.core.fences import Change, Refusal
-from memprov.core.indexing import EmbedderIdentity
-from memprov.core.ingest import IngestReport
+from memprov.core.consolidation import (
+    CandidateEntry,
+    ConsolidationLimits,
+    ConsolidationReport,
+    ConsolidationRequest,
+    Decision,
+    ModelFailure,
+    PriorEntry,
+    read_decisions,
+)
+from memprov.core.index import Change, ChunkBudget, EmbedderIdentity, Refusal
 from memprov.core.lineage import (
     Basis,
     OriginTable,
@@ -23,11 +25,25 @@ from memprov.core.lineage import (
     prunable_keys,
     transfer_origins,
 )
-from memprov.core.narrative import Dropped, PendingNarrative
-from memprov.core.plan import Level, PurgePlan, apply_to_snapshot
-from memprov.core.promote import PromotionLimits, PromotionReport
-from memprov.core.purge import plan_purge
-from memprov.core.ranking import Gate, Thresholds
+from memprov.core.purge import (
+    Artifacts,
+    CuratedWriteLine,
+    ExtraArtifacts,
+    Level,
+    ParticipantMatch,
+    PurgePlan,
+    Report,
+    Resolution,
+    Scrub,
+    ScrubRules,
+    Selection,
+    SelectionSource,
+    Selectors,
+    apply_to_snapshot,
+    plan_purge,
+    scrub_text,
+    select_sessions,
+)
 from memprov.core.records import (
     CuratedWrite,
     HostEvent,
@@ -44,21 +60,28 @@ from memprov.core.records import (
     SessionState,
     StoreIdentity,
 )
-from memprov.core.references import references_session, session_id_from_file_name
-from memprov.core.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
-from memprov.core.rewind import RollbackReport
-from memprov.core.scrub import Scrub, ScrubRules, Snippet, scrub_text
-from memprov.core.selection import (
-    ParticipantMatch,
-    Resolution,
-    Selection,
-    SelectionSource,
-    Selectors,
-    select_sessions,
-)
-from memprov.core.snapshot import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+from memprov.core.text import Snippet, references_session, session_id_from_file_name
 from memprov.core.trace import EntryTrace, Place, SessionTrace, Trace
-from memprov.core.transcripts import Message
+from memprov.core.writing import (
+    Admission,
+    AdmissionPolicy,
+    BackfillMode,
+    BackfillRange,
+    BackfillReport,
+    Dropped,
+    Gate,
+    IngestReport,
+    Message,
+    PendingNarrative,
+    PromotionLimits,
+    PromotionReport,
+    Purpose,
+    RollbackReport,
+    Thresholds,
+    decide_admission,
+    explain_policy,
+)
 from memprov.errors import (
     ConflictError,
     CorruptStoreError,

@@ -17,7 +17,7 @@ import pytest
 from attrs import evolve, frozen
 
 from memprov import Selectors, forget, open_openclaw
-from memprov.cli import main
+from memprov.cli.commands import main
 from tests.test_golden import files_of
 
 pytestmark = pytest.mark.needs_store("basic")

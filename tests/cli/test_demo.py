@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from memprov.demo import run_demo
+from memprov.cli.demo import run_demo
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 

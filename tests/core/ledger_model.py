@@ -10,13 +10,21 @@ from collections.abc import Iterable
 
 from attrs import define, evolve, field
 
-from memprov.core.corpus import corpus_owner, strip_prefix
-from memprov.core.effects import DropCheckpoints, DropOrigins, DropRecall, DropSeenScopes, DropSignals, rewind_key
 from memprov.core.lineage import record_origins
+from memprov.core.purge import (
+    DropCheckpoints,
+    DropOrigins,
+    DropRecall,
+    DropSeenScopes,
+    DropSignals,
+    ScrubRules,
+    rewind_key,
+    scrub_text,
+)
 from memprov.core.records import MemoryFile, Origin, RewindBatch
-from memprov.core.scrub import ScrubRules, scrub_text
-from memprov.core.staging import Checkpoint, IngestState, StagedEntry
-from memprov.core.write_effects import (
+from memprov.core.state import Checkpoint, IngestState, StagedEntry
+from memprov.core.text import corpus_owner, strip_prefix
+from memprov.core.writing import (
     AddSeenHashes,
     AppendCorpus,
     DropSeenHashes,

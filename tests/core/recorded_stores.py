@@ -11,8 +11,8 @@ import zstandard
 from attrs import frozen
 
 from memprov.core.records import SessionRecord
-from memprov.core.sources import Source, Transcript, session_source
-from memprov.core.transcripts import message_from_event
+from memprov.core.writing import Source, Transcript, session_source
+from memprov.core.writing.transcripts import message_from_event
 
 
 @frozen

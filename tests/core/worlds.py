@@ -25,9 +25,8 @@ from memprov import (
     StoreIdentity,
     select_sessions,
 )
-from memprov.core.effects import rewind_key
-from memprov.core.markers import lineage_marker, promotion_marker
-from memprov.core.text import json_text
+from memprov.core.purge import rewind_key
+from memprov.core.text import json_text, lineage_marker, promotion_marker
 
 SESSIONS = ("s1", "s2", "s3", "s1-b")
 KEYS = tuple(f"memory:claim:{number:012x}" for number in range(6))

@@ -6,13 +6,24 @@ from collections.abc import Iterable
 
 from attrs import define, evolve, field
 
-from memprov.core.admission import AdmissionPolicy
-from memprov.core.backfill import BackfillMode, BackfillPlan, BackfillRange, plan_backfill
-from memprov.core.ingest import IngestPlan, plan_ingestion
 from memprov.core.records import SessionKind, SessionRecord
-from memprov.core.rewind import RollbackPlan, plan_rollback
-from memprov.core.sources import Admitted, Source, Transcript, admit_sources, read_admitted, session_source
-from memprov.core.transcripts import Message
+from memprov.core.writing import (
+    AdmissionPolicy,
+    Admitted,
+    BackfillMode,
+    BackfillRange,
+    Message,
+    Source,
+    Transcript,
+    admit_sources,
+    plan_ingestion,
+    plan_rollback,
+    read_admitted,
+    session_source,
+)
+from memprov.core.writing.backfill import BackfillPlan, plan_backfill
+from memprov.core.writing.ingest import IngestPlan
+from memprov.core.writing.rewind import RollbackPlan
 from tests.core.ledger_model import Ledger
 
 DAY_MS = 86_400_000

@@ -26,8 +26,8 @@ from memprov import (
     preview,
     select_sessions,
 )
-from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.lineage import Basis
+from memprov.core.purge import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.errors import InputError, RefusedError
 from memprov.shell.port import Store
 from memprov.testing import synthetic_sessions, synthetic_snapshot, write_openclaw_store

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from memprov.core.effects import CutFile, RemoveFile
+from memprov.core.purge import CutFile, RemoveFile
 from memprov.core.text import digest, to_text
 from memprov.errors import ConflictError, InputError, PartialError
 from memprov.shell.workspace import CALLS, cut_file, remove_file, scan

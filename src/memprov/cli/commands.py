@@ -19,16 +19,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from memprov.core.admission import AdmissionPolicy, decide_admission
-from memprov.core.plan import MAX_PLAN_BYTES, Level, PurgePlan
-from memprov.core.records import SessionRecord
-from memprov.core.report import Report
-from memprov.core.selection import Selectors
-from memprov.core.sessions import identity_json, resolve_kinds
+from memprov.cli.demo import run_demo
+from memprov.cli.reading import describe_report, describe_sessions, describe_trace
+from memprov.core.purge import MAX_PLAN_BYTES, Level, PurgePlan, Report, Selectors
+from memprov.core.records import SessionRecord, identity_json, resolve_kinds
 from memprov.core.text import json_text
-from memprov.demo import run_demo
+from memprov.core.writing import AdmissionPolicy, decide_admission
 from memprov.errors import InputError, MemprovError
-from memprov.reading import describe_report, describe_sessions, describe_trace
 from memprov.shell.native import open_store
 from memprov.shell.openclaw import open_openclaw
 from memprov.shell.port import Store

@@ -11,13 +11,10 @@ from pathlib import Path
 
 from attrs import evolve
 
-from memprov.core.admission import AdmissionPolicy
-from memprov.core.ranking import Thresholds
+from memprov.cli.reading import describe_report
+from memprov.core.purge import Artifacts, Selectors
 from memprov.core.records import Identity, SessionRecord
-from memprov.core.report import Artifacts
-from memprov.core.selection import Selectors
-from memprov.core.transcripts import Message
-from memprov.reading import describe_report
+from memprov.core.writing import AdmissionPolicy, Message, Thresholds
 from memprov.shell.native import NativeStore, open_store
 from memprov.shell.runner import forget, preview
 from memprov.shell.sweeps import ingest, promote

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from memprov.core.effects import CutFile, RemoveFile
-from memprov.core.plan import PurgePlan
+from memprov.core.purge import CutFile, PurgePlan, RemoveFile, Report, SelectionSource
 from memprov.core.records import SessionRecord
-from memprov.core.report import Report
-from memprov.core.selection import SelectionSource
 from memprov.core.trace import EntryTrace, Trace
 
 __all__ = ["describe_report", "describe_sessions", "describe_trace"]

@@ -13,16 +13,11 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from memprov.core.corpus import corpus_owner, scan_corpus
-from memprov.core.document import Document
 from memprov.core.lineage import TransferEdge, edges_to, entry_classes
-from memprov.core.markers import mentions_promotion
-from memprov.core.purge import is_phase_report
+from memprov.core.purge import ScrubRules, is_phase_report, promotion_keys, scrub_text
 from memprov.core.records import MemoryFile, Origin, OriginClass
-from memprov.core.references import SessionMatcher
-from memprov.core.scrub import ScrubRules, promotion_keys, scrub_text
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.text import to_bytes
+from memprov.core.state import MemorySnapshot
+from memprov.core.text import Document, SessionMatcher, corpus_owner, mentions_promotion, scan_corpus, to_bytes
 
 __all__ = ["EntryTrace", "Place", "SessionTrace", "Trace", "trace_entries", "trace_line", "trace_sessions"]
 

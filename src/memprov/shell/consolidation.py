@@ -17,12 +17,21 @@ from typing import Protocol
 
 from attrs import evolve
 
-from memprov.core.consolidate import ConsolidationLimits, entries_of_interest, plan_consolidation, plan_request
-from memprov.core.consolidation_plan import ConsolidationPlan, ConsolidationReport, ModelFailure
-from memprov.core.decisions import ConsolidationRequest, Decision, Rejected, Rejection
+from memprov.core.consolidation import (
+    ConsolidationLimits,
+    ConsolidationPlan,
+    ConsolidationReport,
+    ConsolidationRequest,
+    Decision,
+    ModelFailure,
+    Rejected,
+    Rejection,
+    entries_of_interest,
+    plan_consolidation,
+    plan_request,
+)
 from memprov.core.lineage import PublicationOutcome
-from memprov.core.promote import plan_promotion
-from memprov.core.ranking import Thresholds
+from memprov.core.writing import Thresholds, plan_promotion
 from memprov.errors import ConflictError, MemprovError
 from memprov.shell.native import NativeStore, NativeWriter
 from memprov.shell.sweeps import _day as day_of

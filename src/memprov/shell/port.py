@@ -9,11 +9,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from memprov.core.effects import Effect
 from memprov.core.lineage import Basis
+from memprov.core.purge import Effect, Selection
 from memprov.core.records import SessionRecord, StoreIdentity
-from memprov.core.selection import Selection
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.state import MemorySnapshot
 
 __all__ = ["Store", "Writer"]
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from attrs import evolve
 
-from memprov.core.effects import (
+from memprov.core.purge import (
     CutFile,
     CutPreimages,
     DropCheckpoints,
@@ -21,16 +21,21 @@ from memprov.core.effects import (
     DropSeenScopes,
     DropSignals,
     Effect,
+    Level,
+    Mapper,
     PurgeIndex,
+    PurgePlan,
     RecordTombstones,
     RemoveFile,
+    Report,
+    Selection,
+    Selectors,
     TrimEvents,
     TrimRewinds,
+    plan_atoms,
+    plan_purge,
+    select_sessions,
 )
-from memprov.core.plan import Level, PurgePlan, plan_atoms
-from memprov.core.purge import Mapper, plan_purge
-from memprov.core.report import Report
-from memprov.core.selection import Selection, Selectors, select_sessions
 from memprov.errors import MemprovError, PartialError, StalePlanError, StaleStateError
 from memprov.shell.port import Store, Writer
 

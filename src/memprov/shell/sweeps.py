@@ -11,17 +11,34 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
-from memprov.core.admission import AdmissionPolicy, Purpose
-from memprov.core.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
-from memprov.core.ingest import IngestReport, plan_ingestion
-from memprov.core.narrative import Dropped, PendingNarrative, plan_narrative
-from memprov.core.promote import PromotionLimits, PromotionReport, plan_promotion
-from memprov.core.ranking import Thresholds
 from memprov.core.records import SessionRecord, SessionState, string_set
-from memprov.core.rewind import RollbackReport, plan_rollback
-from memprov.core.sources import Admitted, Source, Transcript, admit_sources, read_admitted, session_source
-from memprov.core.staging import IngestState
-from memprov.core.transcripts import Message
+from memprov.core.state import IngestState
+from memprov.core.writing import (
+    AdmissionPolicy,
+    Admitted,
+    BackfillMode,
+    BackfillRange,
+    BackfillReport,
+    Dropped,
+    IngestReport,
+    Message,
+    PendingNarrative,
+    PromotionLimits,
+    PromotionReport,
+    Purpose,
+    RollbackReport,
+    Source,
+    Thresholds,
+    Transcript,
+    admit_sources,
+    plan_backfill,
+    plan_ingestion,
+    plan_narrative,
+    plan_promotion,
+    plan_rollback,
+    read_admitted,
+    session_source,
+)
 from memprov.shell.native import NativeStore
 
 __all__ = ["TranscriptReader", "backfill", "ingest", "promote", "publish_narrative", "rollback_backfill"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from memprov.core.selection import Selectors, select_sessions
+from memprov.core.purge import Selectors, select_sessions
 from memprov.core.trace import Trace, trace_entries, trace_line, trace_sessions
 from memprov.errors import InputError
 from memprov.shell.port import Store

@@ -13,9 +13,8 @@ from itertools import repeat
 
 from attrs import define, field
 
-from memprov.core.effects import rewind_key
 from memprov.core.lineage import OriginTable
-from memprov.core.markers import promotion_marker
+from memprov.core.purge import rewind_key
 from memprov.core.records import (
     CuratedWrite,
     HostEvent,
@@ -28,8 +27,8 @@ from memprov.core.records import (
     SessionRecord,
     StoreIdentity,
 )
-from memprov.core.snapshot import Chunk, ChunkTable, MemorySnapshot
-from memprov.core.text import json_text
+from memprov.core.state import Chunk, ChunkTable, MemorySnapshot
+from memprov.core.text import json_text, promotion_marker
 from memprov.errors import InputError
 from memprov.testing.pages import (
     LINES_PER_CHUNK,

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
-from memprov.core.indexing import EmbedderIdentity
+from memprov.core.index import EmbedderIdentity
 
 __all__ = ["ToyEmbedder"]
 

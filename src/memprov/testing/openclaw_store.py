@@ -18,11 +18,9 @@ from pathlib import Path
 import apsw
 from attrs import evolve, frozen
 
-from memprov.core.corpus import corpus_owner, strip_prefix
-from memprov.core.records import MemoryFile, OriginClass, SessionRecord, SessionState, StoreIdentity
-from memprov.core.sessions import identity_json
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.text import json_text, to_bytes
+from memprov.core.records import MemoryFile, OriginClass, SessionRecord, SessionState, StoreIdentity, identity_json
+from memprov.core.state import MemorySnapshot
+from memprov.core.text import corpus_owner, json_text, strip_prefix, to_bytes
 from memprov.errors import InputError
 from memprov.shell.openclaw.config import workspace_key
 from memprov.shell.openclaw.ledger import load_sqlite_vec

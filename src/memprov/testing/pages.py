@@ -12,9 +12,8 @@ from datetime import date
 
 from attrs import frozen
 
-from memprov.core.markers import lineage_marker, promotion_marker
 from memprov.core.records import Preimage, SessionRecord
-from memprov.core.text import json_text
+from memprov.core.text import json_text, lineage_marker, promotion_marker
 
 __all__ = [
     "LINES_PER_CHUNK",

@@ -20,8 +20,8 @@ from itertools import product
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from memprov.core.markers import lineage_marker, promotion_marker
-from memprov.core.scrub import ScrubRules, Snippet
+from memprov.core.purge import ScrubRules
+from memprov.core.text import Snippet, lineage_marker, promotion_marker
 
 __all__ = [
     "AGENT",

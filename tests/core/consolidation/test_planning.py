@@ -28,19 +28,29 @@ from memprov import (
     plan_purge,
     select_sessions,
 )
-from memprov.core.consolidate import ConsolidationLimits, entries_of_interest, plan_consolidation, plan_request
-from memprov.core.consolidation_plan import ConsolidationPlan
-from memprov.core.decisions import Action, Decision, Rejected, Rejection, claim_of, prior_entries, read_decisions
-from memprov.core.diary import MAX_HIGHLIGHTS, Highlight, add_history
-from memprov.core.document import Document
+from memprov.core.consolidation import (
+    ConsolidationLimits,
+    ConsolidationPlan,
+    Decision,
+    Rejected,
+    Rejection,
+    Sibling,
+    entries_of_interest,
+    named_keys,
+    plan_consolidation,
+    plan_request,
+    read_decisions,
+)
+from memprov.core.consolidation.decisions import Action, claim_of, prior_entries
+from memprov.core.consolidation.prune import plan_prune, prune_candidates
 from memprov.core.lineage import PublicationOutcome, TransferEdge, edges_after_drop, edges_to, entry_classes
-from memprov.core.markers import lineage_marker, promotion_marker
-from memprov.core.prune import Sibling, named_keys, plan_prune, prune_candidates
-from memprov.core.ranking import Gate, Thresholds
-from memprov.core.scrub import promotion_keys
-from memprov.core.staging import StagedEntry
-from memprov.core.trust import TRUST_ORDER, Provenance
-from memprov.core.write_effects import (
+from memprov.core.purge import promotion_keys
+from memprov.core.records import TRUST_ORDER, Provenance
+from memprov.core.state import StagedEntry
+from memprov.core.text import Document, lineage_marker, promotion_marker
+from memprov.core.writing import (
+    Gate,
+    Highlight,
     MarkPromoted,
     PruneOrigins,
     RecordOrigins,
@@ -50,10 +60,13 @@ from memprov.core.write_effects import (
     ReplaceText,
     RequireAdmitted,
     StorePreimage,
+    Thresholds,
+    add_history,
     apply_writes,
 )
-from tests.core.test_promote import HOSTILE, NOW
+from memprov.core.writing.diary import MAX_HIGHLIGHTS
 from tests.core.worlds import CORPUS
+from tests.core.writing.test_promote import HOSTILE, NOW
 
 ANY = Thresholds(score=0, signals=0, unique_queries=0)
 LOOSE = ConsolidationLimits(loss=1.0)

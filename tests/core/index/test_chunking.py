@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.chunking import Boundary, ChunkBudget, Piece, chunk_id, chunk_lines, chunk_text, is_entry_file
-from memprov.core.markers import promotion_marker
-from memprov.core.text import digest, to_text, u16_length
+from memprov.core.index import ChunkBudget
+from memprov.core.index.chunking import Boundary, Piece, chunk_id, chunk_lines, chunk_text, is_entry_file
+from memprov.core.text import digest, promotion_marker, to_text, u16_length
 from memprov.errors import InputError
 
 LINES = st.lists(

@@ -17,14 +17,21 @@ from memprov import (
     SessionRecord,
     StoreIdentity,
 )
-from memprov.core.chunking import FULL_TEXT_ONLY, ChunkBudget
-from memprov.core.fences import Change, Fence, Present, Refusal, check_generation, check_source
-from memprov.core.index_effects import DropSource, PublishSource, ReplaceIndex, apply_index
-from memprov.core.indexing import (
+from memprov.core.index import (
+    FULL_TEXT_ONLY,
+    Change,
+    ChunkBudget,
+    DropSource,
     EmbedderIdentity,
     IndexedSource,
     IndexState,
+    Present,
+    PublishSource,
+    Refusal,
+    ReplaceIndex,
     SourceText,
+    check_generation,
+    check_source,
     embedded,
     indexable_sessions,
     is_own_artifact,
@@ -35,8 +42,10 @@ from memprov.core.indexing import (
     session_path,
     session_text,
 )
-from memprov.core.references import SessionMatcher
-from memprov.core.transcripts import Message
+from memprov.core.index.effects import apply_index
+from memprov.core.index.fences import Fence
+from memprov.core.text import SessionMatcher
+from memprov.core.writing import Message
 
 S1, S2 = (SessionRecord("main", name, f"agent:main:telegram:{name}") for name in ("s1", "s2"))
 

@@ -33,19 +33,19 @@ from memprov import (
     plan_purge,
     select_sessions,
 )
-from memprov.core.effects import (
+from memprov.core.purge import (
     CutFile,
     DropOrigins,
     DropRecall,
     PurgeIndex,
     RecordTombstones,
     RemoveFile,
-    Step,
     apply_effect,
+    plan_atoms,
+    promotion_keys,
 )
-from memprov.core.markers import promotion_marker
-from memprov.core.plan import plan_atoms
-from memprov.core.scrub import promotion_keys
+from memprov.core.purge.effects import Step
+from memprov.core.text import promotion_marker
 from tests.core.worlds import CORPUS, KEYS, SENTENCES, corpus_line, selection, selections, snapshots
 
 IDENTITY = StoreIdentity("model", "main", "/state", "/workspace")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.review import citations_of, consolidation_refusal
+from memprov.core.purge.review import citations_of, consolidation_refusal
 
 HISTORY = "## Memory Consolidation History"
 CORPUS = "memory/.dreams/session-corpus/2026-11-25.txt"

@@ -13,10 +13,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memprov.core.markers import lineage_marker, promotion_marker
-from memprov.core.references import SessionMatcher
-from memprov.core.scrub import Scrub, ScrubRules, Snippet, promotion_keys, scrub_text
-from memprov.core.text import to_bytes
+from memprov.core.purge import Scrub, ScrubRules, promotion_keys, scrub_text
+from memprov.core.text import SessionMatcher, Snippet, lineage_marker, promotion_marker, to_bytes
 from memprov.errors import InputError
 from memprov.testing.strategies import ENTRY_KEYS, SENTENCES, memory_texts, raw_texts, scrub_rules, written_texts
 from tests.core import plain_oracles

@@ -14,9 +14,15 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memprov.core.records import Identity, SessionRecord, SessionState
-from memprov.core.selection import ParticipantMatch, Resolution, Selection, SelectionSource, Selectors, select_sessions
-from memprov.core.sessions import identity_from_json, identity_json, is_session_key
+from memprov.core.purge import ParticipantMatch, Resolution, Selection, SelectionSource, Selectors, select_sessions
+from memprov.core.records import (
+    Identity,
+    SessionRecord,
+    SessionState,
+    identity_from_json,
+    identity_json,
+    is_session_key,
+)
 from memprov.core.text import json_text
 from memprov.errors import CorruptStoreError, InputError, SelectorError
 

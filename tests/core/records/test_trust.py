@@ -10,26 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.records import OriginClass, SessionKind
-from memprov.core.trust import (
+from memprov.core.records import (
     TRUST_ORDER,
     ArtifactClass,
     ArtifactReason,
     ArtifactRecord,
-    Message,
+    OriginClass,
     Provenance,
+    SessionKind,
     artifact_class,
-    capture_class,
-    carry_lines,
     chunk_provenance,
-    classify,
     eligible,
     frame_recall,
-    note_class,
     path_class,
     weakest,
     writer_class,
 )
+from memprov.core.records.trust import MessageFlags as Message
+from memprov.core.records.trust import capture_class, carry_lines, classify, note_class
 
 OWNER, AGENT, SYSTEM, UNTRUSTED = OriginClass.OWNER, OriginClass.AGENT, OriginClass.SYSTEM, OriginClass.UNTRUSTED
 classes = st.sampled_from(OriginClass)

@@ -6,11 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.corpus import CorpusScan, corpus_owner, scan_corpus, strip_prefix
-from memprov.core.quotation import Snippet
 from memprov.core.records import MemoryFile
-from memprov.core.references import SessionMatcher
-from memprov.core.text import cut, digest, to_bytes
+from memprov.core.text import (
+    CorpusScan,
+    SessionMatcher,
+    Snippet,
+    corpus_owner,
+    cut,
+    digest,
+    scan_corpus,
+    strip_prefix,
+    to_bytes,
+)
 from memprov.testing.strategies import SESSION_IDS, corpus_texts, raw_texts
 from tests.core import plain_oracles
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.document import Document, metadata_rows
-from memprov.core.markers import lineage_marker, promotion_marker
-from memprov.core.text import line_spans, to_bytes, to_text
+from memprov.core.text import Document, line_spans, lineage_marker, promotion_marker, to_bytes, to_text
+from memprov.core.text.document import metadata_rows
 from memprov.testing.strategies import memory_texts, raw_texts
 from tests.core import plain_oracles
 

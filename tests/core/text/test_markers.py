@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.markers import (
-    CommentKind,
-    comments,
-    is_managed_fence,
-    lineage_marker,
-    mentions_promotion,
-    promotion_marker,
-)
+from memprov.core.text import CommentKind, comments, lineage_marker, mentions_promotion, promotion_marker
+from memprov.core.text.markers import is_managed_fence
 from memprov.testing.strategies import memory_lines, raw_texts
 from tests.core import plain_oracles
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.neutralise import neutralise, neutralise_inline
-from memprov.core.quotation import QuotationMatcher, Snippet
+from memprov.core.text import QuotationMatcher, Snippet, neutralise, neutralise_inline
 from memprov.testing.strategies import SENTENCES, memory_texts, raw_texts
 from tests.core import plain_oracles
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.references import SessionMatcher, has_label, references_session, session_id_from_file_name
+from memprov.core.text import SessionMatcher, references_session, session_id_from_file_name
+from memprov.core.text.references import has_label
 from memprov.errors import InputError
 from memprov.testing.strategies import SESSION_IDS, labels, memory_texts, raw_texts
 from tests.core import plain_oracles

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.markers import lineage_marker, promotion_marker
-from memprov.core.scrub import Scrub, ScrubRules, scrub_text
+from memprov.core.purge import Scrub, ScrubRules, scrub_text
+from memprov.core.text import lineage_marker, promotion_marker
 from memprov.testing.strategies import labels, memory_texts, written_texts
 from tests.core import plain_oracles
 

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov import MemorySnapshot, Selectors, apply_to_snapshot, plan_purge, select_sessions
-from memprov.core import purge
-from memprov.core.effects import apply_effect
-from memprov.core.quotation import QuotationMatcher, Snippet
-from memprov.core.scrub import ScrubRules
-from memprov.core.sieve import Sieve
+from memprov.core.purge import ScrubRules, apply_effect
+from memprov.core.purge import planning as purge
+from memprov.core.text import QuotationMatcher, Sieve, Snippet
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 
 TEXTS = st.lists(st.text("ab é語😀\udcff", max_size=80), max_size=5)

@@ -15,9 +15,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
-from memprov.core.records import SessionKind, SessionRecord, SessionState
-from memprov.core.sessions import is_dream_narrative, key_kind, resolve_kinds
+from memprov.core.records import SessionKind, SessionRecord, SessionState, is_dream_narrative, key_kind, resolve_kinds
+from memprov.core.writing import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
 from memprov.errors import InputError, PolicyError
 
 NO_POLICY = AdmissionPolicy()

@@ -8,19 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov import ScrubRules, scrub_text
-from memprov.core.backfill import BackfillRange, Reflection, plan_backfill
-from memprov.core.diary import DIARY_PATH
-from memprov.core.effects import rewind_key
-from memprov.core.entry_keys import claim_hash, diary_key
+from memprov.core.purge import promotion_keys, rewind_key
 from memprov.core.records import RewindBatch
-from memprov.core.rewind import plan_rollback
-from memprov.core.scrub import promotion_keys
-from memprov.core.sources import Transcript, admit_sources, foreign_source
-from memprov.core.staging import Checkpoint, StagedEntry
-from memprov.core.transcripts import Message
+from memprov.core.state import Checkpoint, StagedEntry
+from memprov.core.text import claim_hash, diary_key
+from memprov.core.writing import DIARY_PATH, BackfillRange, Message, Transcript, admit_sources, plan_rollback
+from memprov.core.writing.backfill import Reflection, plan_backfill
+from memprov.core.writing.sources import foreign_source
 from memprov.errors import ConflictError, InputError, StaleStateError
-from tests.core.test_ingest import KILN, TEA, conversations
 from tests.core.write_world import DAY_MS, KINDS, START_MS, Host, agent, guest, host, owner
+from tests.core.writing.test_ingest import KILN, TEA, conversations
 
 DAY = "2026-11-25"
 

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov import MemoryFile, Origin, OriginClass, ScrubRules, scrub_text
-from memprov.core.diary import (
-    DIARY_PATH,
+from memprov.core.purge import promotion_keys
+from memprov.core.state import StagedEntry
+from memprov.core.text import Document, cut, diary_key
+from memprov.core.writing import DIARY_PATH, Dropped, PendingNarrative, plan_narrative
+from memprov.core.writing.diary import (
     DiaryBlock,
     DiaryLine,
     add_blocks,
@@ -21,14 +24,8 @@ from memprov.core.diary import (
     remove_backfill_blocks,
     render_block,
 )
-from memprov.core.document import Document
-from memprov.core.entry_keys import diary_key
-from memprov.core.narrative import Dropped, PendingNarrative, plan_narrative
-from memprov.core.scrub import promotion_keys
-from memprov.core.staging import StagedEntry
-from memprov.core.text import cut
 from tests.core.ledger_model import Ledger
-from tests.core.test_neutralise import hostile
+from tests.core.text.test_neutralising import hostile
 
 DAY = "2026-11-25"
 START, END = "<!-- openclaw:dreaming:diary:start -->", "<!-- openclaw:dreaming:diary:end -->"

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov import MemoryFile, MemorySnapshot, Origin, OriginClass, OriginTable, Preimage, RecallEntry, StoreIdentity
-from memprov.core.effects import DropOrigins, DropRecall, DropSignals, rewind_key
+from memprov.core.purge import DropOrigins, DropRecall, DropSignals, rewind_key
 from memprov.core.records import CuratedWrite, RewindBatch
-from memprov.core.staging import Checkpoint, StagedEntry
+from memprov.core.state import Checkpoint, StagedEntry
 from memprov.core.text import digest
-from memprov.core.write_effects import (
+from memprov.core.writing import (
     AddSeenHashes,
     AppendCorpus,
     DropSeenHashes,
@@ -30,14 +30,14 @@ from memprov.core.write_effects import (
     TakeRewinds,
     WriteEffect,
     append_lines,
-    apply_write,
     apply_writes,
     replaced_text,
 )
+from memprov.core.writing.effects import apply_write
 from memprov.errors import ConflictError, StaleStateError
 from tests.core.ledger_model import Ledger
-from tests.core.test_ingest import conversations
 from tests.core.write_world import host
+from tests.core.writing.test_ingest import conversations
 
 EMPTY = MemorySnapshot(StoreIdentity("native", "main", "/state", "/ws"))
 BATCH = RewindBatch(rewind_key(["1"]), ("1",))

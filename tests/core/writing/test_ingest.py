@@ -11,19 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov import AdmissionPolicy, OriginClass, SessionRecord
-from memprov.core.candidates import lookback_day, per_source_limit, snippet_of, truncated
-from memprov.core.concepts import concept_tags
-from memprov.core.entry_keys import claim_hash, claim_key, query_hash, ranged_key, seen_hash, strip_speaker
-from memprov.core.ingest import plan_ingestion
-from memprov.core.recording import Claim, SignalKind, stage_claims
-from memprov.core.records import SessionKind, SessionState
-from memprov.core.references import SessionMatcher
-from memprov.core.sources import Transcript, admit_sources, foreign_source, read_admitted, session_source
-from memprov.core.staging import Checkpoint, IngestState, StagedEntry, evicted_entries, evicted_scopes, outdated_hashes
-from memprov.core.text import u16_length
-from memprov.core.transcripts import Message
-from memprov.core.trust import Provenance
-from memprov.core.write_effects import SetCheckpoints
+from memprov.core.records import Provenance, SessionKind, SessionState
+from memprov.core.state import Checkpoint, IngestState, StagedEntry, evicted_entries, evicted_scopes, outdated_hashes
+from memprov.core.text import (
+    SessionMatcher,
+    claim_hash,
+    claim_key,
+    query_hash,
+    ranged_key,
+    seen_hash,
+    strip_speaker,
+    u16_length,
+)
+from memprov.core.writing import (
+    Message,
+    SetCheckpoints,
+    Transcript,
+    admit_sources,
+    plan_ingestion,
+    read_admitted,
+    session_source,
+)
+from memprov.core.writing.candidates import lookback_day, per_source_limit, snippet_of, truncated
+from memprov.core.writing.concepts import concept_tags
+from memprov.core.writing.recording import Claim, SignalKind, stage_claims
+from memprov.core.writing.sources import foreign_source
 from memprov.errors import InputError, StaleStateError
 from tests.core.write_world import DAY_MS, KINDS, START_MS, Host, agent, guest, host, owner
 

@@ -13,14 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov import MemoryFile, MemorySnapshot, Origin, OriginTable, StoreIdentity, open_openclaw
-from memprov.core.document import Document
-from memprov.core.promote import PromotionLimits, plan_promotion, render_promotion
-from memprov.core.ranking import Gate, Thresholds, signals_of
-from memprov.core.records import OriginClass
-from memprov.core.scrub import ScrubRules, promotion_keys, scrub_text
-from memprov.core.staging import StagedEntry
-from memprov.core.trust import Provenance
-from memprov.core.write_effects import MarkPromoted, ReplaceText, RequireAdmitted
+from memprov.core.purge import ScrubRules, promotion_keys, scrub_text
+from memprov.core.records import OriginClass, Provenance
+from memprov.core.state import StagedEntry
+from memprov.core.text import Document
+from memprov.core.writing import (
+    Gate,
+    MarkPromoted,
+    PromotionLimits,
+    ReplaceText,
+    RequireAdmitted,
+    Thresholds,
+    plan_promotion,
+)
+from memprov.core.writing.promote import render_promotion
+from memprov.core.writing.ranking import signals_of
 from tests.core.recorded_stores import read_recorded
 from tests.core.worlds import CORPUS, SENTENCES, corpus_line
 

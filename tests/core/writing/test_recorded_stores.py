@@ -22,17 +22,19 @@ from typing import Any
 import pytest
 
 from memprov import AdmissionPolicy
-from memprov.core.backfill import plan_backfill
-from memprov.core.corpus import strip_prefix
-from memprov.core.entry_keys import strip_speaker
-from memprov.core.ingest import plan_ingestion
-from memprov.core.neutralise import neutralise, neutralise_inline
-from memprov.core.redact import redact
-from memprov.core.scrub import promotion_keys
-from memprov.core.sources import Source, Transcript, admit_sources, read_admitted
-from memprov.core.staging import Checkpoint, StagedEntry
-from memprov.core.text import json_text
-from memprov.core.transcripts import content_hash, read_transcript
+from memprov.core.purge import promotion_keys
+from memprov.core.state import Checkpoint, StagedEntry
+from memprov.core.text import json_text, neutralise, neutralise_inline, redact, strip_prefix, strip_speaker
+from memprov.core.writing import (
+    Source,
+    Transcript,
+    admit_sources,
+    content_hash,
+    plan_ingestion,
+    read_admitted,
+    read_transcript,
+)
+from memprov.core.writing.backfill import plan_backfill
 from tests.core.ledger_model import Ledger
 from tests.core.recorded_stores import Recorded, read_recorded
 

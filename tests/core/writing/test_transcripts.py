@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.records import OriginClass, SessionKind
-from memprov.core.redact import REDACTED
-from memprov.core.scaffolding import is_generated, is_memory_echo, unwrap
-from memprov.core.text import u16_length
-from memprov.core.transcripts import Message, Reading, content_hash, message_from_event, read_transcript
-from memprov.core.trust import Provenance, frame_recall
+from memprov.core.records import OriginClass, Provenance, SessionKind, frame_recall
+from memprov.core.text import is_generated, is_memory_echo, u16_length, unwrap
+from memprov.core.text.redaction import REDACTED
+from memprov.core.writing import Message, content_hash, read_transcript
+from memprov.core.writing.transcripts import Reading, message_from_event
 
 OWNER, AGENT, UNTRUSTED, SYSTEM = "owner", "agent", "untrusted", "system"
 BEGIN, END = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from memprov import AdmissionPolicy
-from memprov.core.corpus import corpus_owner
-from memprov.core.diary import DIARY_PATH, diary_context
-from memprov.core.narrative import PendingNarrative, plan_narrative
-from memprov.core.scrub import promotion_keys
-from memprov.core.write_effects import MarkPromoted, WriteEffect
+from memprov.core.purge import promotion_keys
+from memprov.core.text import corpus_owner
+from memprov.core.writing import DIARY_PATH, MarkPromoted, PendingNarrative, WriteEffect, plan_narrative
+from memprov.core.writing.diary import diary_context
 from memprov.errors import ConflictError, StaleStateError
 from tests.core.write_world import DAY_MS, START_MS, agent, guest, host, owner
 

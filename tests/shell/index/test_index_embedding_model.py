@@ -10,7 +10,7 @@ import pytest
 import wordllama
 from numpy.typing import NDArray
 
-from memprov.core.indexing import EmbedderIdentity
+from memprov.core.index import EmbedderIdentity
 from memprov.shell.index import reconcile, search, sync_index
 from tests.shell.index.world import World
 from tests.shell.native.loading import scratch

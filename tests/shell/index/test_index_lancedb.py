@@ -13,7 +13,7 @@ import pytest
 from memprov.errors import PartialError, SchemaError
 from memprov.shell.index import rebuild_index, search, use_lancedb
 from memprov.shell.native import NativeWriter
-from memprov.shell.native import agent_effects as agent
+from memprov.shell.native import ledger as agent
 from memprov.shell.vectors import LanceVectors
 from memprov.shell.vectors.mirror import mirror_directory, trusted_mirror
 from memprov.testing import ToyEmbedder

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memprov import MemorySnapshot, Selection, Selectors, forget, plan_purge
-from memprov.core.effects import apply_effect
-from memprov.core.index_effects import DropSource, PublishSource, ReplaceIndex, apply_index
+from memprov.core.index import DropSource, PublishSource, ReplaceIndex
+from memprov.core.index.effects import apply_index
+from memprov.core.purge import apply_effect
 from memprov.shell.index import prepare_index, publish_index, reconcile, search
 from tests.shell.index.world import World
 from tests.shell.native.loading import canonical, scratch

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from memprov import OriginClass, Selectors, SessionRecord, forget
-from memprov.core.chunking import chunk_id, is_entry_file
-from memprov.core.indexing import memory_text, session_text
+from memprov.core.index import memory_text, session_text
+from memprov.core.index.chunking import chunk_id, is_entry_file
 from memprov.core.text import to_text
-from memprov.core.transcripts import Message
+from memprov.core.writing import Message
 from memprov.shell.index import reconcile, search, sync_index
 from memprov.testing import ToyEmbedder
 from tests.core.recorded_stores import read_recorded

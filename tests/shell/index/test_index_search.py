@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memprov.errors import InputError
 from memprov.shell.index import Hit, search, sync_index
-from memprov.shell.native.ledger_file import transaction
+from memprov.shell.native.database import transaction
 from memprov.shell.vectors import VectorMemory
 from memprov.testing import ToyEmbedder
 from tests.shell.index.world import CANARY, TWIN, World
@@ -193,7 +193,7 @@ def test_a_memory_of_vectors_is_never_behind_the_ledger(world: World) -> None:
 def test_a_store_that_cannot_be_written_can_be_searched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.sync()
     from memprov.errors import RefusedError  # noqa: PLC0415
-    from memprov.shell.native.ledger_file import LedgerFile  # noqa: PLC0415
+    from memprov.shell.native.database import LedgerFile  # noqa: PLC0415
 
     def refuse(file: LedgerFile) -> None:
         raise RefusedError("a read-only directory")

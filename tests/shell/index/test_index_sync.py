@@ -11,11 +11,9 @@ import pytest
 from attrs import evolve
 
 from memprov import OriginClass, SessionRecord
-from memprov.core.chunking import FULL_TEXT_ONLY, ChunkBudget
-from memprov.core.fences import Change
-from memprov.core.indexing import EmbedderIdentity
-from memprov.core.prune import named_keys
-from memprov.core.transcripts import Message
+from memprov.core.consolidation import named_keys
+from memprov.core.index import FULL_TEXT_ONLY, Change, ChunkBudget, EmbedderIdentity
+from memprov.core.writing import Message
 from memprov.errors import InputError
 from memprov.shell.index import prepare_index, publish_index, rebuild_index, reconcile, search, sync_index
 from memprov.testing import ToyEmbedder

@@ -8,10 +8,9 @@ from pathlib import Path
 from attrs import define, evolve, field
 
 from memprov import Selectors, SessionRecord, forget
-from memprov.core.markers import promotion_marker
 from memprov.core.records import Origin
-from memprov.core.transcripts import Message
-from memprov.core.write_effects import RecordOrigins
+from memprov.core.text import promotion_marker
+from memprov.core.writing import Message, RecordOrigins
 from memprov.shell.index import IndexReport, search, sync_index
 from memprov.shell.native import NativeStore, open_store
 from memprov.testing import ToyEmbedder

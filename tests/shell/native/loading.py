@@ -14,12 +14,11 @@ import apsw
 from attrs import define, evolve, field
 
 from memprov.core.records import MemoryFile, SessionRecord
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.staging import StagedEntry
+from memprov.core.state import MemorySnapshot, StagedEntry
 from memprov.core.text import to_bytes
 from memprov.shell.native import NativeStore, NativeWriter, open_store
-from memprov.shell.native.ledger_file import LedgerFile, raw, transaction
-from memprov.shell.native.staging import put_entry
+from memprov.shell.native.database import LedgerFile, raw, transaction
+from memprov.shell.native.state import put_entry
 from memprov.shell.workspace import CALLS
 
 __all__ = [

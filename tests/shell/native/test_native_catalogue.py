@@ -20,7 +20,7 @@ from memprov import (
     preview,
     select_sessions,
 )
-from memprov.core.write_effects import RecordOrigins, RequireAdmitted
+from memprov.core.writing import RecordOrigins, RequireAdmitted
 from memprov.errors import InputError, RefusedError, SelectorError, StaleStateError
 from memprov.shell.native import NativeStore
 from tests.shell.native.loading import NOW, Clock, fresh_store, hasty, rows, unhurried

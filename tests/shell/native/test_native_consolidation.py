@@ -15,16 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memprov import PartialError, Selectors, Thresholds, forget
-from memprov.core.consolidate import ConsolidationLimits
-from memprov.core.consolidation_plan import ConsolidationReport, ModelFailure
-from memprov.core.decisions import Action, ConsolidationRequest, Decision, Rejected, claim_of
-from memprov.core.effects import DropOrigins
+from memprov.core.consolidation import (
+    ConsolidationLimits,
+    ConsolidationReport,
+    ConsolidationRequest,
+    Decision,
+    ModelFailure,
+    Rejected,
+    named_keys,
+)
+from memprov.core.consolidation.decisions import Action, claim_of
 from memprov.core.lineage import PublicationOutcome, TransferEdge
-from memprov.core.prune import named_keys
-from memprov.core.scrub import promotion_keys
-from memprov.core.staging import StagedEntry
+from memprov.core.purge import DropOrigins, promotion_keys
+from memprov.core.state import StagedEntry
 from memprov.core.text import digest
-from memprov.core.write_effects import (
+from memprov.core.writing import (
     AppendCorpus,
     PruneOrigins,
     RecordOrigins,
@@ -34,13 +39,13 @@ from memprov.core.write_effects import (
     ReplaceText,
     StageEntries,
     StorePreimage,
-    apply_write,
 )
+from memprov.core.writing.effects import apply_write
 from memprov.shell.consolidation import consolidate
 from memprov.shell.native import NativeStore
 from memprov.shell.workspace import CALLS
 from memprov.shell.workspace.publish import PublicationError
-from tests.core.test_consolidate import BIKE, KILN, RED, TEA, owner, staged
+from tests.core.consolidation.test_planning import BIKE, KILN, RED, TEA, owner, staged
 from tests.core.worlds import CORPUS
 from tests.shell.native.loading import NOW, fresh_store, rows, scratch, unhurried
 

@@ -22,7 +22,8 @@ from memprov import (
     plan_purge,
     preview,
 )
-from memprov.core.effects import (
+from memprov.core.lineage import Basis, TransferEdge, joined_edges
+from memprov.core.purge import (
     DropCheckpoints,
     DropOrigins,
     DropRecall,
@@ -31,11 +32,9 @@ from memprov.core.effects import (
     apply_effect,
     rewind_key,
 )
-from memprov.core.lineage import Basis, TransferEdge
-from memprov.core.lineage.edges import joined_edges
-from memprov.core.staging import Checkpoint, StagedEntry
+from memprov.core.state import Checkpoint, StagedEntry
 from memprov.core.text import digest
-from memprov.core.write_effects import (
+from memprov.core.writing import (
     AddSeenHashes,
     AppendCorpus,
     DropSeenHashes,
@@ -54,8 +53,8 @@ from memprov.core.write_effects import (
     StorePreimage,
     TakeRewinds,
     WriteEffect,
-    apply_write,
 )
+from memprov.core.writing.effects import apply_write
 from memprov.shell.native import NativeStore
 from tests.core.worlds import CORPUS, KEYS, SESSIONS, keys, selections, sentences, sessions, snapshots, texts
 from tests.shell.native.loading import canonical, fresh_store, scratch, unhurried, write_snapshot

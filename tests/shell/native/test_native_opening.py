@@ -14,11 +14,11 @@ import pytest
 from attrs import evolve
 
 from memprov import Origin, Selectors, SessionRecord, forget, preview
-from memprov.core.write_effects import RecordOrigins, ReplaceText
+from memprov.core.writing import RecordOrigins, ReplaceText
 from memprov.errors import CorruptStoreError, InputError, RefusedError, SchemaError, StoreNotFoundError
 from memprov.shell.native import NativeStore, open_store
+from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.layout import normal_agent_id
-from memprov.shell.native.ledger_file import LedgerFile
 from memprov.shell.native.schema import AGENT_LEDGER, SHARED_LEDGER
 from tests.shell.native.loading import copied, fresh_store, hasty, rows, tables, unhurried
 

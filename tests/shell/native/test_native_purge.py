@@ -32,7 +32,8 @@ from memprov import (
     forget,
     preview,
 )
-from memprov.core.effects import (
+from memprov.core.lineage import Basis, TransferEdge, lineage_digest
+from memprov.core.purge import (
     CutFile,
     DropOrigins,
     DropRecall,
@@ -40,17 +41,15 @@ from memprov.core.effects import (
     Effect,
     PurgeIndex,
     RecordTombstones,
+    promotion_keys,
     rewind_key,
 )
-from memprov.core.lineage import Basis, TransferEdge, lineage_digest
-from memprov.core.markers import promotion_marker
-from memprov.core.scrub import promotion_keys
-from memprov.core.staging import StagedEntry
-from memprov.core.text import json_text
-from memprov.core.write_effects import RecordOrigins, StageEntries
+from memprov.core.state import StagedEntry
+from memprov.core.text import json_text, promotion_marker
+from memprov.core.writing import RecordOrigins, StageEntries
 from memprov.errors import LockHeldError, PartialError, SelectorError, StalePlanError
 from memprov.shell.native import NativeStore, NativeWriter, open_store
-from memprov.shell.native.ledger_file import transaction
+from memprov.shell.native.database import transaction
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 from tests.core.worlds import corpus_line
 from tests.shell.native.loading import (

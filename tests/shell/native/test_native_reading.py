@@ -24,18 +24,11 @@ from memprov import (
     StoreIdentity,
     preview,
 )
-from memprov.core.effects import RecordTombstones
 from memprov.core.lineage import Basis, lineage_digest
-from memprov.core.staging import Checkpoint, StagedEntry
-from memprov.core.trust import Provenance
-from memprov.core.write_effects import (
-    AddSeenHashes,
-    AppendCorpus,
-    RecordOrigins,
-    ReplaceText,
-    SetCheckpoints,
-    StageEntries,
-)
+from memprov.core.purge import RecordTombstones
+from memprov.core.records import Provenance
+from memprov.core.state import Checkpoint, StagedEntry
+from memprov.core.writing import AddSeenHashes, AppendCorpus, RecordOrigins, ReplaceText, SetCheckpoints, StageEntries
 from memprov.shell.native import NativeStore, open_store
 from tests.shell.native.loading import NOW, canonical, fresh_store, hasty, unhurried, write_snapshot
 

@@ -12,8 +12,8 @@ import pytest
 from attrs import evolve
 
 from memprov import Identity, Origin, OriginClass, Preimage, RewindBatch, Selectors, SessionRecord, forget
-from memprov.core.effects import (
-    BatchTrim,
+from memprov.core.lineage import Basis, PublicationOutcome, Transfer, lineage_digest, transfer_origins
+from memprov.core.purge import (
     CutFile,
     DropOrigins,
     DropRecall,
@@ -23,10 +23,10 @@ from memprov.core.effects import (
     TrimRewinds,
     rewind_key,
 )
-from memprov.core.lineage import Basis, PublicationOutcome, Transfer, lineage_digest, transfer_origins
-from memprov.core.staging import Checkpoint, StagedEntry
+from memprov.core.purge.effects import BatchTrim
+from memprov.core.state import Checkpoint, StagedEntry
 from memprov.core.text import digest
-from memprov.core.write_effects import (
+from memprov.core.writing import (
     AddSeenHashes,
     AppendCorpus,
     RecordOrigins,

@@ -9,10 +9,9 @@ import pytest
 from attrs import evolve
 
 from memprov import CuratedWrite, Selectors, SessionRecord, forget, preview
-from memprov.core.markers import promotion_marker
 from memprov.core.records import Origin, OriginClass
-from memprov.core.text import digest
-from memprov.core.write_effects import RecordArtifact, RecordOrigins, ReleaseArtifact, ReplaceText
+from memprov.core.text import digest, promotion_marker
+from memprov.core.writing import RecordArtifact, RecordOrigins, ReleaseArtifact, ReplaceText
 from memprov.errors import ConflictError, InputError, SelectorError
 from memprov.shell.native import NativeStore, ObservedWrite, open_store
 from tests.shell.native.loading import NOW, Clock, copied, fresh_store, hasty, rows, unhurried

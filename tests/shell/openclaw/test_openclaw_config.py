@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memprov.core.selection import Selectors, select_sessions
+from memprov.core.purge import Selectors, select_sessions
 from memprov.errors import CorruptStoreError, RefusedError, StoreNotFoundError
 from memprov.shell.openclaw import open_openclaw
 from memprov.shell.openclaw.config import read_config, resolve_place

@@ -13,8 +13,8 @@ from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memprov.core.effects import (
-    BatchTrim,
+from memprov.core.lineage import Basis
+from memprov.core.purge import (
     CutFile,
     CutPreimages,
     DropCheckpoints,
@@ -23,7 +23,6 @@ from memprov.core.effects import (
     DropSeenScopes,
     DropSignals,
     Effect,
-    PreimageCut,
     PurgeIndex,
     RecordTombstones,
     RemoveFile,
@@ -32,8 +31,8 @@ from memprov.core.effects import (
     apply_effect,
     rewind_key,
 )
-from memprov.core.lineage import Basis
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.purge.effects import BatchTrim, PreimageCut
+from memprov.core.state import MemorySnapshot
 from memprov.core.text import cut, digest, json_text
 from memprov.errors import ConflictError, InputError, PartialError, RefusedError, SchemaError
 from memprov.shell.openclaw import OpenClawStore

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from memprov.core.effects import DropRecall
 from memprov.core.lineage import Basis, lineage_digest
+from memprov.core.purge import DropRecall
 from memprov.errors import LockHeldError, PartialError, RefusedError, SchemaError
 from memprov.shell.openclaw import OpenClawStore
 from memprov.shell.processes import process_start_time, writer_token

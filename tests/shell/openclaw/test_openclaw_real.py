@@ -10,8 +10,7 @@ import apsw
 import pytest
 from attrs import evolve
 
-from memprov.core.effects import (
-    BatchTrim,
+from memprov.core.purge import (
     CutPreimages,
     DropCheckpoints,
     DropOrigins,
@@ -19,16 +18,17 @@ from memprov.core.effects import (
     DropSeenScopes,
     DropSignals,
     Effect,
-    PreimageCut,
     PurgeIndex,
     RecordTombstones,
+    Selectors,
     TrimEvents,
     TrimRewinds,
     apply_effect,
     rewind_key,
+    select_sessions,
 )
-from memprov.core.selection import Selectors, select_sessions
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.purge.effects import BatchTrim, PreimageCut
+from memprov.core.state import MemorySnapshot
 from memprov.core.text import cut, digest
 from memprov.errors import SchemaError
 from memprov.shell.openclaw import OpenClawStore, open_openclaw

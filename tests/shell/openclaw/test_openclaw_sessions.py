@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from memprov.core.purge import Selectors, select_sessions
 from memprov.core.records import Identity, SessionKind, SessionRecord, SessionState
-from memprov.core.selection import Selectors, select_sessions
 from memprov.errors import CorruptStoreError
 from tests.shell.openclaw.lab import NOW, Lab
 

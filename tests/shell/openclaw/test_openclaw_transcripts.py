@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import zstandard
 
+from memprov.core.purge import Selectors, select_sessions
 from memprov.core.records import CuratedWrite
-from memprov.core.selection import Selectors, select_sessions
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.state import MemorySnapshot
 from tests.shell.openclaw.lab import NOW, Lab, fingerprint
 
 PATCH = (

@@ -18,12 +18,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from memprov.core.document import Document
-from memprov.core.entry_keys import collapse
-from memprov.core.markers import CommentKind, comments
-from memprov.core.neutralise import plain
 from memprov.core.records import strings
-from memprov.core.text import WSP
+from memprov.core.text import WSP, CommentKind, Document, collapse, comments, plain
 from memprov.errors import InputError
 
 __all__ = [

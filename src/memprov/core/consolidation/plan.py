@@ -9,12 +9,12 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from memprov.core.decisions import Rejection
+from memprov.core.consolidation.decisions import Rejection
 from memprov.core.lineage import PublicationOutcome, keeps_reserved, rows_to_release
-from memprov.core.promote import PromotionPlan
-from memprov.core.ranking import Gate
 from memprov.core.records import Origin
-from memprov.core.write_effects import (
+from memprov.core.writing import (
+    Gate,
+    PromotionPlan,
     RecordOrigins,
     RecordTransfers,
     ReleaseOrigins,

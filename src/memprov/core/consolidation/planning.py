@@ -14,15 +14,7 @@ from datetime import UTC, datetime
 
 from attrs import evolve, frozen
 
-from memprov.core.consolidated_text import (
-    ResultLine,
-    compose_memory,
-    consolidated_line,
-    project_of,
-    readable_lineage,
-)
-from memprov.core.consolidation_plan import ConsolidationPlan, ConsolidationReport
-from memprov.core.decisions import (
+from memprov.core.consolidation.decisions import (
     Action,
     CandidateEntry,
     ConsolidationRequest,
@@ -34,39 +26,39 @@ from memprov.core.decisions import (
     prior_entries,
     without_comments,
 )
-from memprov.core.diary import DIARY_PATH, Highlight, add_history
-from memprov.core.document import Document
+from memprov.core.consolidation.plan import ConsolidationPlan, ConsolidationReport
+from memprov.core.consolidation.prune import Sibling, plan_prune, prune_candidates
+from memprov.core.consolidation.text import ResultLine, compose_memory, consolidated_line, project_of, readable_lineage
 from memprov.core.lineage import (
     Transfer,
     TransferEdge,
     entry_classes,
     transfer_origins,
 )
-from memprov.core.promote import (
+from memprov.core.records import Origin, SessionKind, eligible
+from memprov.core.state import MemorySnapshot, StagedEntry
+from memprov.core.text import Document, digest, json_text
+from memprov.core.writing import (
+    DIARY_PATH,
     MEMORY_PATH,
+    Gate,
+    Highlight,
+    MarkPromoted,
     PromotionLimits,
     Ranked,
-    entry_text,
-    memory_text,
-    plan_promotion,
-    rank_entries,
-)
-from memprov.core.prune import Sibling, plan_prune, prune_candidates
-from memprov.core.ranking import Gate, Thresholds
-from memprov.core.records import Origin, SessionKind
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.staging import StagedEntry
-from memprov.core.text import digest, json_text
-from memprov.core.trust import eligible
-from memprov.core.write_effects import (
-    MarkPromoted,
     RecordOrigins,
     RecordTransfers,
     ReplaceText,
     RequireAdmitted,
     StorePreimage,
+    Thresholds,
     WriteEffect,
+    add_history,
     apply_writes,
+    entry_text,
+    memory_text,
+    plan_promotion,
+    rank_entries,
 )
 
 __all__ = [

@@ -14,12 +14,11 @@ from itertools import islice
 
 from attrs import field, frozen
 
-from memprov.core.diary import DIARY_PATH
 from memprov.core.lineage import prunable_keys
-from memprov.core.markers import CommentKind, comments, mentions_promotion
 from memprov.core.records import Origin, string_set
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.write_effects import PruneOrigins
+from memprov.core.state import MemorySnapshot
+from memprov.core.text import CommentKind, comments, mentions_promotion
+from memprov.core.writing import DIARY_PATH, PruneOrigins
 
 __all__ = ["MAX_PRUNED", "Sibling", "named_keys", "plan_prune", "prune_candidates"]
 

@@ -12,12 +12,9 @@ from itertools import pairwise
 
 from attrs import frozen
 
-from memprov.core.decisions import PriorEntry
-from memprov.core.document import Document
-from memprov.core.markers import comments, lineage_marker, promotion_marker
-from memprov.core.neutralise import neutralise_inline, one_line
-from memprov.core.promote import MEMORY_HEADER, PromotionLimits, Ranked, entry_notes, entry_text
-from memprov.core.text import WSP
+from memprov.core.consolidation.decisions import PriorEntry
+from memprov.core.text import WSP, Document, comments, lineage_marker, neutralise_inline, one_line, promotion_marker
+from memprov.core.writing import MEMORY_HEADER, PromotionLimits, Ranked, entry_notes, entry_text
 
 __all__ = ["ResultLine", "compose_memory", "consolidated_line", "project_of", "readable_lineage"]
 

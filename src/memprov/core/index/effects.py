@@ -13,10 +13,9 @@ from collections.abc import Iterable
 
 from attrs import evolve, field, frozen
 
-from memprov.core.fences import Fence
-from memprov.core.records import IndexSource
-from memprov.core.snapshot import Chunk, ChunkTable, MemorySnapshot
-from memprov.core.trust import Provenance
+from memprov.core.index.fences import Fence
+from memprov.core.records import IndexSource, Provenance
+from memprov.core.state import Chunk, ChunkTable, MemorySnapshot
 
 __all__ = [
     "CachedEmbedding",

@@ -17,8 +17,8 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from memprov.core.admission import Purpose, decide_admission
 from memprov.core.records import OriginClass, SessionRecord
+from memprov.core.writing import Purpose, decide_admission
 
 __all__ = ["Change", "Fence", "Present", "Refusal", "check_generation", "check_source"]
 

@@ -14,15 +14,20 @@ from collections.abc import Set as AbstractSet
 
 from attrs import evolve, field, frozen
 
-from memprov.core.admission import Admission, Purpose, decide_admission
-from memprov.core.chunking import ChunkBudget, Piece, chunk_id, chunk_lines, chunk_text, is_entry_file
-from memprov.core.fences import Change, Fence
-from memprov.core.index_effects import CachedEmbedding, DropSource, IndexedChunk, PublishSource, ReplaceIndex
-from memprov.core.records import OriginClass, SessionRecord, string_set
-from memprov.core.references import SessionMatcher
-from memprov.core.text import digest, to_bytes
-from memprov.core.transcripts import ContentLine, Message, content_hash, read_transcript
-from memprov.core.trust import Provenance, chunk_provenance, path_class
+from memprov.core.index.chunking import ChunkBudget, Piece, chunk_id, chunk_lines, chunk_text, is_entry_file
+from memprov.core.index.effects import CachedEmbedding, DropSource, IndexedChunk, PublishSource, ReplaceIndex
+from memprov.core.index.fences import Change, Fence
+from memprov.core.records import OriginClass, Provenance, SessionRecord, chunk_provenance, path_class, string_set
+from memprov.core.text import SessionMatcher, digest, to_bytes
+from memprov.core.writing import (
+    Admission,
+    ContentLine,
+    Message,
+    Purpose,
+    content_hash,
+    decide_admission,
+    read_transcript,
+)
 
 __all__ = [
     "Dropped",

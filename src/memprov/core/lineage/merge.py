@@ -14,8 +14,7 @@ from enum import StrEnum
 
 from attrs import evolve, field, frozen
 
-from memprov.core.records import Origin, OriginClass, strings
-from memprov.core.trust import TRUST_ORDER, weakest
+from memprov.core.records import TRUST_ORDER, Origin, OriginClass, strings, weakest
 from memprov.errors import InputError
 
 __all__ = [

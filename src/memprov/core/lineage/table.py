@@ -23,9 +23,8 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from memprov.core.records import Origin, strings
+from memprov.core.records import TRUST_ORDER, Origin, strings
 from memprov.core.text import to_bytes
-from memprov.core.trust import TRUST_ORDER
 from memprov.errors import CorruptStoreError, InputError
 
 __all__ = ["Basis", "Lineage", "OriginTable", "lineage_digest"]

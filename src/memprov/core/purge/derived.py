@@ -10,8 +10,7 @@ from operator import not_
 
 from attrs import frozen
 
-from memprov.core.corpus import corpus_owner
-from memprov.core.effects import (
+from memprov.core.purge.effects import (
     BatchTrim,
     DropCheckpoints,
     DropRecall,
@@ -22,11 +21,10 @@ from memprov.core.effects import (
     TrimRewinds,
     rewind_key,
 )
+from memprov.core.purge.scrub import ScrubRules
 from memprov.core.records import HostEvent, RecallEntry, RewindBatch
-from memprov.core.references import SessionMatcher
-from memprov.core.scrub import ScrubRules
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.text import digest
+from memprov.core.state import MemorySnapshot
+from memprov.core.text import SessionMatcher, corpus_owner, digest
 
 __all__ = ["DerivedRows", "derived_rows", "event_words"]
 

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from memprov.core.lineage import edges_after_drop
 from memprov.core.records import HostEvent, MemoryFile, Preimage, RewindBatch
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.state import MemorySnapshot
 from memprov.core.text import Spans, cut, digest, json_text
 
 __all__ = [

@@ -8,10 +8,10 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from memprov.core.purge.scrub import ScrubRules, scrub_text
 from memprov.core.records import OriginClass, SessionKind
-from memprov.core.references import SessionMatcher
-from memprov.core.scrub import ScrubRules, scrub_text
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.state import MemorySnapshot
+from memprov.core.text import SessionMatcher
 
 __all__ = ["IndexRows", "index_rows"]
 

@@ -18,7 +18,8 @@ from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union
 
-from memprov.core.effects import (
+from memprov.core.lineage import Basis
+from memprov.core.purge.effects import (
     CutFile,
     CutPreimages,
     DropCheckpoints,
@@ -34,11 +35,10 @@ from memprov.core.effects import (
     TrimRewinds,
     apply_effects,
 )
-from memprov.core.lineage import Basis
+from memprov.core.purge.report import Report
+from memprov.core.purge.selection import Selection
 from memprov.core.records import StoreIdentity
-from memprov.core.report import Report
-from memprov.core.selection import Selection
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError
 
 __all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "plan_atoms"]

@@ -14,9 +14,9 @@ from typing import Protocol, TypeVar
 
 from attrs import evolve, frozen
 
-from memprov.core.corpus import CorpusScan, scan_corpus
-from memprov.core.derived import DerivedRows, derived_rows, event_words
-from memprov.core.effects import (
+from memprov.core.lineage import Lineage
+from memprov.core.purge.derived import DerivedRows, derived_rows, event_words
+from memprov.core.purge.effects import (
     CutFile,
     CutPreimages,
     DropOrigins,
@@ -27,18 +27,15 @@ from memprov.core.effects import (
     RemoveFile,
     Step,
 )
-from memprov.core.index_rows import IndexRows, index_rows
-from memprov.core.lineage import Lineage
-from memprov.core.plan import Level, PurgePlan, sealed
+from memprov.core.purge.index_rows import IndexRows, index_rows
+from memprov.core.purge.plan import Level, PurgePlan, sealed
+from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
+from memprov.core.purge.review import citations_of, consolidation_refusal
+from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
+from memprov.core.purge.selection import Selection
 from memprov.core.records import MemoryFile
-from memprov.core.references import SessionMatcher
-from memprov.core.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
-from memprov.core.review import citations_of, consolidation_refusal
-from memprov.core.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
-from memprov.core.selection import Selection
-from memprov.core.sieve import Sieve
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.text import digest
+from memprov.core.state import MemorySnapshot
+from memprov.core.text import CorpusScan, SessionMatcher, Sieve, digest, scan_corpus
 from memprov.errors import InputError
 
 __all__ = ["Mapper", "assemble_plan", "is_phase_report", "plan_purge"]

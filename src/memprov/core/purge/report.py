@@ -10,8 +10,8 @@ from typing import cast
 
 from attrs import field, fields, frozen
 
-from memprov.core.selection import ParticipantMatch, Resolution
-from memprov.core.sessions import identity_json
+from memprov.core.purge.selection import ParticipantMatch, Resolution
+from memprov.core.records import identity_json
 from memprov.core.text import json_text
 
 __all__ = ["Artifacts", "CuratedWriteLine", "ExtraArtifacts", "Report"]

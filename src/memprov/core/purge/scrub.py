@@ -15,13 +15,21 @@ from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
-from memprov.core.document import Document
-from memprov.core.markers import CommentKind, comments, mentions_promotion
-from memprov.core.quotation import QuotationMatcher, Snippet
 from memprov.core.records import string_set, strings
-from memprov.core.references import SessionMatcher
-from memprov.core.sections import Sections
-from memprov.core.text import Spans, byte_spans, cut, line_spans
+from memprov.core.text import (
+    CommentKind,
+    Document,
+    QuotationMatcher,
+    Sections,
+    SessionMatcher,
+    Snippet,
+    Spans,
+    byte_spans,
+    comments,
+    cut,
+    line_spans,
+    mentions_promotion,
+)
 
 __all__ = ["Scrub", "ScrubRules", "Snippet", "promotion_keys", "scrub_text"]
 

@@ -17,8 +17,7 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from memprov.core.records import Identity, SessionRecord, SessionState, strings
-from memprov.core.sessions import identity_json, is_session_key
+from memprov.core.records import Identity, SessionRecord, SessionState, identity_json, is_session_key, strings
 from memprov.core.text import WSP, json_text
 from memprov.errors import InputError, SelectorError
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
-from memprov.core.records import Identity, SessionKind, SessionRecord, SessionState
+from memprov.core.records.nouns import Identity, SessionKind, SessionRecord, SessionState
 from memprov.errors import CorruptStoreError, InputError
 
 __all__ = [

@@ -17,14 +17,14 @@ from enum import StrEnum
 
 from attrs import evolve, field, frozen
 
-from memprov.core.records import OriginClass, SessionKind
+from memprov.core.records.nouns import OriginClass, SessionKind
 
 __all__ = [
     "TRUST_ORDER",
     "ArtifactClass",
     "ArtifactReason",
     "ArtifactRecord",
-    "Message",
+    "MessageFlags",
     "Provenance",
     "Turn",
     "artifact_class",
@@ -63,7 +63,7 @@ def eligible(origin_class: OriginClass | None) -> bool:
 
 
 @frozen
-class Message:
+class MessageFlags:
     """What classification reads of a message: its role and the host's flags, never its text (FACTS 3.2, 3.3).
 
     The flags are whatever the record holds; only a strict ``True`` counts. ``result_source`` is where the host says
@@ -84,13 +84,13 @@ class Turn:
     started_by: OriginClass = OriginClass.UNTRUSTED
     tainted: bool = False
 
-    def after(self, message: Message) -> Turn:
+    def after(self, message: MessageFlags) -> Turn:
         """The state once this message is read: a user message begins a turn, a network result taints the rest of it."""
         if message.role == "user":
             return Turn(self.class_of(message))
         return evolve(self, tainted=True) if message.result_source == "network" else self
 
-    def class_of(self, message: Message) -> OriginClass:
+    def class_of(self, message: MessageFlags) -> OriginClass:
         """The class of this message, read in this state. Tool results are external data: untrusted."""
         match message.role:
             case "user" if message.internal_system:
@@ -103,7 +103,7 @@ class Turn:
                 return OriginClass.UNTRUSTED
 
 
-def classify(messages: Iterable[Message]) -> Iterator[OriginClass]:
+def classify(messages: Iterable[MessageFlags]) -> Iterator[OriginClass]:
     """The class of each message of one transcript, in order (cases D1–D6)."""
     turn = Turn()
     for message in messages:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import field, frozen
 
-from memprov.core.records import MemoryFile, RewindBatch, string_set, strings
-from memprov.core.trust import Provenance
+from memprov.core.records import MemoryFile, Provenance, RewindBatch, string_set, strings
 
 __all__ = [
     "MAX_ENTRIES",

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from memprov.core.quotation import Snippet
 from memprov.core.records import MemoryFile
-from memprov.core.references import SessionMatcher, session_id_from_file_name
-from memprov.core.text import WSP, byte_spans, cut, digest, u16_length
+from memprov.core.text.lines import WSP, byte_spans, cut, digest, u16_length
+from memprov.core.text.quotation import Snippet
+from memprov.core.text.references import SessionMatcher, session_id_from_file_name
 
 __all__ = ["CorpusScan", "corpus_owner", "scan_corpus", "strip_prefix"]
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, frozen
 
-from memprov.core.markers import Comment, CommentKind, comments, is_managed_fence
-from memprov.core.references import has_label
-from memprov.core.text import WSP, line_spans
+from memprov.core.text.lines import WSP, line_spans
+from memprov.core.text.markers import Comment, CommentKind, comments, is_managed_fence
+from memprov.core.text.references import has_label
 
 __all__ = ["Document", "Entry", "Line", "Run", "metadata_rows"]
 

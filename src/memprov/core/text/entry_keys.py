@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from memprov.core.text import WSP, digest, json_text, to_bytes
+from memprov.core.text.lines import WSP, digest, json_text, to_bytes
 
 __all__ = [
     "claim_hash",

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from attrs import frozen
 
-from memprov.core.text import WSP
+from memprov.core.text.lines import WSP
 
 __all__ = [
     "Comment",

@@ -20,9 +20,9 @@ from itertools import compress, islice, pairwise
 from ahocorasick_rs import AhoCorasick
 from attrs import frozen
 
-from memprov.core.neutralise import plain
-from memprov.core.sieve import Sieve
-from memprov.core.text import WSP, u16_length
+from memprov.core.text.lines import WSP, u16_length
+from memprov.core.text.neutralising import plain
+from memprov.core.text.sieve import Sieve
 
 __all__ = ["MIN_SNIPPET_UNITS", "QuotationMatcher", "Snippet", "normalise"]
 

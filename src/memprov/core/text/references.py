@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from attrs import field, frozen
 
 from memprov.core.records import string_set
-from memprov.core.text import WSP
+from memprov.core.text.lines import WSP
 
 __all__ = ["Label", "SessionMatcher", "has_label", "references_session", "session_id_from_file_name"]
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import re
 
-from memprov.core.entry_keys import collapse
-from memprov.core.text import WSP
+from memprov.core.text.entry_keys import collapse
+from memprov.core.text.lines import WSP
 
 __all__ = ["is_generated", "is_memory_echo", "unwrap"]
 

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from attrs import frozen
 
-from memprov.core.document import Document, metadata_rows
-from memprov.core.references import SessionMatcher
+from memprov.core.text.document import Document, metadata_rows
+from memprov.core.text.references import SessionMatcher
 
 __all__ = ["Section", "Sections"]
 

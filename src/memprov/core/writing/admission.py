@@ -26,8 +26,7 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from memprov.core.records import SessionKind, SessionRecord, SessionState, strings
-from memprov.core.sessions import is_dream_narrative, key_kind
+from memprov.core.records import SessionKind, SessionRecord, SessionState, is_dream_narrative, key_kind, strings
 from memprov.core.text import WSP
 from memprov.errors import PolicyError
 

@@ -15,11 +15,22 @@ from enum import StrEnum
 
 from attrs import evolve, frozen
 
-from memprov.core.admission import Admission
-from memprov.core.candidates import MAX_LINES, Candidate, DayRule, Scan, corpus_path, per_source_limit, scan_source
-from memprov.core.diary import DIARY_PATH, DiaryBlock, DiaryLine, add_blocks, block_origins
-from memprov.core.entry_keys import collapse, strip_speaker
-from memprov.core.ingest import (
+from memprov.core.records import Origin, OriginClass
+from memprov.core.state import Checkpoint, IngestState
+from memprov.core.text import collapse, digest, strip_speaker
+from memprov.core.writing.admission import Admission
+from memprov.core.writing.candidates import (
+    MAX_LINES,
+    Candidate,
+    DayRule,
+    Scan,
+    corpus_path,
+    per_source_limit,
+    scan_source,
+)
+from memprov.core.writing.diary import DIARY_PATH, DiaryBlock, DiaryLine, add_blocks, block_origins
+from memprov.core.writing.effects import RecordRewind, ReplaceText, WriteEffect
+from memprov.core.writing.ingest import (
     Placed,
     fenced,
     place_lines,
@@ -28,17 +39,20 @@ from memprov.core.ingest import (
     scanned_sessions,
     staging_effects,
 )
-from memprov.core.recording import Claim, SignalKind, Staged, origin_of, stage_claims
-from memprov.core.records import Origin, OriginClass
-from memprov.core.rewind import rewind_batch
-from memprov.core.sources import Admitted, Transcript
-from memprov.core.staging import Checkpoint, IngestState
-from memprov.core.text import digest
-from memprov.core.write_effects import RecordRewind, ReplaceText, WriteEffect
+from memprov.core.writing.recording import Claim, SignalKind, Staged, origin_of, stage_claims
+from memprov.core.writing.rewind import rewind_batch
+from memprov.core.writing.sources import Admitted, Transcript
 from memprov.errors import InputError
 
-__all__ = ["BackfillMode", "BackfillPlan", "BackfillRange", "BackfillReport", "DaySummary", "Reflection"]
-__all__ += ["plan_backfill"]
+__all__ = [
+    "BackfillMode",
+    "BackfillPlan",
+    "BackfillRange",
+    "BackfillReport",
+    "DaySummary",
+    "Reflection",
+    "plan_backfill",
+]
 
 _QUERY = "__dreaming_session_backfill__"
 _SHOWN = 5

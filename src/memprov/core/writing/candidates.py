@@ -13,14 +13,11 @@ from enum import Enum
 
 from attrs import evolve, frozen
 
-from memprov.core.entry_keys import collapse, seen_hash
-from memprov.core.neutralise import neutralise_inline
-from memprov.core.records import OriginClass
-from memprov.core.sources import Source, Transcript
-from memprov.core.staging import Checkpoint, IngestState
-from memprov.core.text import u16_length
-from memprov.core.transcripts import ContentLine, content_hash, read_transcript
-from memprov.core.trust import Provenance
+from memprov.core.records import OriginClass, Provenance
+from memprov.core.state import Checkpoint, IngestState
+from memprov.core.text import collapse, neutralise_inline, seen_hash, u16_length
+from memprov.core.writing.sources import Source, Transcript
+from memprov.core.writing.transcripts import ContentLine, content_hash, read_transcript
 
 __all__ = [
     "Candidate",

@@ -14,14 +14,20 @@ from datetime import date
 
 from attrs import evolve, field, frozen
 
-from memprov.core.candidates import truncated
-from memprov.core.document import Document
-from memprov.core.entry_keys import collapse, diary_key
 from memprov.core.lineage import join_origins
-from memprov.core.markers import promotion_marker
-from memprov.core.neutralise import neutralise, neutralise_inline, one_line
 from memprov.core.records import Origin
-from memprov.core.text import WSP, line_spans
+from memprov.core.text import (
+    WSP,
+    Document,
+    collapse,
+    diary_key,
+    line_spans,
+    neutralise,
+    neutralise_inline,
+    one_line,
+    promotion_marker,
+)
+from memprov.core.writing.candidates import truncated
 
 __all__ = [
     "DIARY_PATH",

@@ -15,15 +15,8 @@ from collections.abc import Iterable
 
 from attrs import evolve, field, frozen
 
-from memprov.core.effects import (
-    DropCheckpoints,
-    DropOrigins,
-    DropRecall,
-    DropSeenScopes,
-    DropSignals,
-    apply_effect,
-)
 from memprov.core.lineage import OriginTable, TransferEdge, edges_after_drop, joined_edges
+from memprov.core.purge import DropCheckpoints, DropOrigins, DropRecall, DropSeenScopes, DropSignals, apply_effect
 from memprov.core.records import (
     CuratedWrite,
     MemoryFile,
@@ -34,8 +27,7 @@ from memprov.core.records import (
     RewindBatch,
     strings,
 )
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.staging import Checkpoint, StagedEntry
+from memprov.core.state import Checkpoint, MemorySnapshot, StagedEntry
 from memprov.core.text import digest
 from memprov.errors import ConflictError, StaleStateError
 

@@ -12,8 +12,12 @@ from datetime import UTC, date, tzinfo
 
 from attrs import frozen
 
-from memprov.core.admission import Admission
-from memprov.core.candidates import (
+from memprov.core.purge import DropCheckpoints, DropSeenScopes, DropSignals
+from memprov.core.records import Origin
+from memprov.core.state import Checkpoint, IngestState, evicted_scopes, outdated_hashes
+from memprov.core.text import digest, line_spans
+from memprov.core.writing.admission import Admission
+from memprov.core.writing.candidates import (
     MAX_LINES,
     Candidate,
     DayRule,
@@ -22,13 +26,7 @@ from memprov.core.candidates import (
     per_source_limit,
     scan_source,
 )
-from memprov.core.effects import DropCheckpoints, DropSeenScopes, DropSignals
-from memprov.core.recording import Claim, SignalKind, Staged, stage_claims
-from memprov.core.records import Origin
-from memprov.core.sources import Admitted, Transcript
-from memprov.core.staging import Checkpoint, IngestState, evicted_scopes, outdated_hashes
-from memprov.core.text import digest, line_spans
-from memprov.core.write_effects import (
+from memprov.core.writing.effects import (
     AddSeenHashes,
     AppendCorpus,
     RecordOrigins,
@@ -37,6 +35,8 @@ from memprov.core.write_effects import (
     StageEntries,
     WriteEffect,
 )
+from memprov.core.writing.recording import Claim, SignalKind, Staged, stage_claims
+from memprov.core.writing.sources import Admitted, Transcript
 from memprov.errors import InputError
 
 __all__ = [

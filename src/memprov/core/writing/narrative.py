@@ -13,11 +13,19 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-from memprov.core.diary import DIARY_PATH, DiaryBlock, DiaryLine, add_blocks, block_origins, day_title, diary_context
 from memprov.core.records import Origin, strings
-from memprov.core.staging import IngestState
+from memprov.core.state import IngestState
 from memprov.core.text import digest
-from memprov.core.write_effects import RecordOrigins, ReplaceText, RequireAdmitted, WriteEffect
+from memprov.core.writing.diary import (
+    DIARY_PATH,
+    DiaryBlock,
+    DiaryLine,
+    add_blocks,
+    block_origins,
+    day_title,
+    diary_context,
+)
+from memprov.core.writing.effects import RecordOrigins, ReplaceText, RequireAdmitted, WriteEffect
 
 __all__ = ["Dropped", "NarrativePlan", "PendingNarrative", "plan_narrative"]
 

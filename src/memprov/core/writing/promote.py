@@ -12,19 +12,24 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, field, frozen
 
-from memprov.core.candidates import truncated
-from memprov.core.corpus import strip_prefix
 from memprov.core.lineage import entry_classes
-from memprov.core.markers import promotion_marker
-from memprov.core.neutralise import neutralise, neutralise_inline, one_line
-from memprov.core.quotation import MIN_SNIPPET_UNITS, normalise
-from memprov.core.ranking import Gate, Signals, Thresholds, gate, signals_of, unique_queries
+from memprov.core.purge import promotion_keys
 from memprov.core.records import OriginClass
-from memprov.core.scrub import promotion_keys
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.staging import StagedEntry
-from memprov.core.text import digest, u16_length
-from memprov.core.write_effects import MarkPromoted, ReplaceText, RequireAdmitted, WriteEffect
+from memprov.core.state import MemorySnapshot, StagedEntry
+from memprov.core.text import (
+    MIN_SNIPPET_UNITS,
+    digest,
+    neutralise,
+    neutralise_inline,
+    normalise,
+    one_line,
+    promotion_marker,
+    strip_prefix,
+    u16_length,
+)
+from memprov.core.writing.candidates import truncated
+from memprov.core.writing.effects import MarkPromoted, ReplaceText, RequireAdmitted, WriteEffect
+from memprov.core.writing.ranking import Gate, Signals, Thresholds, gate, signals_of, unique_queries
 
 __all__ = [
     "MEMORY_HEADER",

@@ -12,9 +12,8 @@ from enum import StrEnum
 
 from attrs import frozen
 
-from memprov.core.records import OriginClass
-from memprov.core.staging import StagedEntry
-from memprov.core.trust import eligible
+from memprov.core.records import OriginClass, eligible
+from memprov.core.state import StagedEntry
 
 __all__ = ["Gate", "Signals", "Thresholds", "gate", "signals_of"]
 

@@ -11,14 +11,12 @@ from enum import StrEnum
 
 from attrs import evolve, frozen
 
-from memprov.core.candidates import truncated
-from memprov.core.concepts import concept_tags
-from memprov.core.entry_keys import claim_hash, claim_key, collapse, query_hash, ranged_key, strip_speaker
 from memprov.core.lineage import join_origins
-from memprov.core.records import Origin, SessionKind, SessionRecord
-from memprov.core.scaffolding import is_memory_echo
-from memprov.core.staging import IngestState, StagedEntry, evicted_entries
-from memprov.core.trust import Provenance, weakest
+from memprov.core.records import Origin, Provenance, SessionKind, SessionRecord, weakest
+from memprov.core.state import IngestState, StagedEntry, evicted_entries
+from memprov.core.text import claim_hash, claim_key, collapse, is_memory_echo, query_hash, ranged_key, strip_speaker
+from memprov.core.writing.candidates import truncated
+from memprov.core.writing.concepts import concept_tags
 
 __all__ = ["SESSION_SCORE", "Claim", "SignalKind", "Staged", "origin_of", "stage_claims"]
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 
 from attrs import evolve, frozen
 
-from memprov.core.candidates import Candidate
-from memprov.core.diary import remove_backfill_blocks
-from memprov.core.effects import DropRecall, DropSignals, rewind_key
+from memprov.core.purge import DropRecall, DropSignals, rewind_key
 from memprov.core.records import RewindBatch
-from memprov.core.staging import IngestState, StagedEntry
+from memprov.core.state import IngestState, StagedEntry
 from memprov.core.text import digest, json_text
-from memprov.core.write_effects import (
+from memprov.core.writing.candidates import Candidate
+from memprov.core.writing.diary import remove_backfill_blocks
+from memprov.core.writing.effects import (
     DropSeenHashes,
     RecordRewind,
     ReplaceText,

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from attrs import evolve, frozen
 
-from memprov.core.admission import Admission, AdmissionPolicy, Purpose, decide_admission
-from memprov.core.corpus import corpus_owner
 from memprov.core.records import SessionRecord
-from memprov.core.references import session_id_from_file_name
-from memprov.core.staging import Checkpoint, IngestState
-from memprov.core.text import u16_length
-from memprov.core.transcripts import Message
+from memprov.core.state import Checkpoint, IngestState
+from memprov.core.text import corpus_owner, session_id_from_file_name, u16_length
+from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission
+from memprov.core.writing.transcripts import Message
 from memprov.errors import InputError
 
 __all__ = [

@@ -15,14 +15,8 @@ from datetime import UTC, datetime
 import numpy as np
 from attrs import field, frozen
 
-from memprov.core import trust
-from memprov.core.entry_keys import collapse
-from memprov.core.neutralise import one_line
-from memprov.core.records import SessionKind
-from memprov.core.redact import redact
-from memprov.core.scaffolding import is_generated, unwrap
-from memprov.core.sessions import is_dream_narrative, key_kind
-from memprov.core.text import json_text, to_bytes, u16_length
+from memprov.core.records import MessageFlags, Provenance, SessionKind, Turn, is_dream_narrative, key_kind
+from memprov.core.text import collapse, is_generated, json_text, one_line, redact, to_bytes, u16_length, unwrap
 
 __all__ = ["ContentLine", "Message", "Reading", "content_hash", "message_from_event", "read_transcript"]
 
@@ -74,7 +68,7 @@ class ContentLine:
     text: str
     number: int
     timestamp_ms: int
-    provenance: trust.Provenance
+    provenance: Provenance
 
 
 @frozen
@@ -92,7 +86,7 @@ def read_transcript(messages: Iterable[Message], *, modified_ms: int = 0, archiv
     runs of scheduled jobs; a live one has been judged by its metadata.
     """
     lines: list[ContentLine] = []
-    turn, skipping = trust.Turn(), False
+    turn, skipping = Turn(), False
     for place, message in enumerate(messages, 1):
         if message.generated_by == "narrative" or (archived and message.generated_by == "cron"):
             return Reading(internal=f"internal:{message.generated_by}")
@@ -107,7 +101,7 @@ def read_transcript(messages: Iterable[Message], *, modified_ms: int = 0, archiv
         if skipping or label is None or (message.role == "user" and message.provenance_kind == "inter_session"):
             continue
         observed = max(message.timestamp_ms or modified_ms, 0)
-        provenance = trust.Provenance(origin_class, SessionKind.INTERACTIVE, observed)
+        provenance = Provenance(origin_class, SessionKind.INTERACTIVE, observed)
         lines.extend(
             ContentLine(f"{label}: {piece}", message.number or place, message.timestamp_ms or 0, provenance)
             for piece in _said(message)
@@ -163,8 +157,8 @@ def message_from_event(event: object, number: int) -> Message:
     )
 
 
-def _facts(message: Message) -> trust.Message:
-    return trust.Message(
+def _facts(message: Message) -> MessageFlags:
+    return MessageFlags(
         message.role,
         sender_is_owner=message.sender_is_owner,
         internal_system=message.internal_system,

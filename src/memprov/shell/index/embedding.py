@@ -13,10 +13,10 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from memprov.core.indexing import EmbedderIdentity
+from memprov.core.index import EmbedderIdentity
 from memprov.errors import InputError
 from memprov.shell.cells import text
-from memprov.shell.native.ledger_file import batches
+from memprov.shell.native.database import batches
 from memprov.shell.vectors.port import unit_rows
 
 __all__ = ["Embedder", "embed", "read_cache"]

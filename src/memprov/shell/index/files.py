@@ -8,15 +8,14 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 
-from memprov.core.indexing import SourceText, is_own_artifact, memory_text
-from memprov.core.records import OriginClass
+from memprov.core.index import SourceText, is_own_artifact, memory_text
+from memprov.core.records import OriginClass, path_class
 from memprov.core.text import to_text
-from memprov.core.trust import path_class
 from memprov.errors import StaleStateError
 from memprov.shell.index.ledger import FileLook
 from memprov.shell.native import NativeStore
+from memprov.shell.native.curated import file_digest, read_file_records
 from memprov.shell.native.reader import Access
-from memprov.shell.native.writes import file_digest, read_file_records
 from memprov.shell.workspace.listing import MovedError, list_places, refusal
 from memprov.shell.workspace.tree import Inode, Tree
 

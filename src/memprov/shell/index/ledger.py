@@ -11,14 +11,24 @@ from collections.abc import Callable, Iterable, Iterator
 import apsw
 from attrs import define, field
 
-from memprov.core.fences import Present, Refusal, check_generation, check_source
-from memprov.core.index_effects import DropSource, IndexedChunk, IndexEffect, PublishSource, ReplaceIndex
-from memprov.core.indexing import IndexedSource, IndexState
+from memprov.core.index import (
+    DropSource,
+    IndexedChunk,
+    IndexedSource,
+    IndexEffect,
+    IndexState,
+    Present,
+    PublishSource,
+    Refusal,
+    ReplaceIndex,
+    check_generation,
+    check_source,
+)
 from memprov.core.records import OriginClass, SessionRecord
 from memprov.shell.cells import integer, text
-from memprov.shell.native.agent_effects import delete_chunks, raise_revision
-from memprov.shell.native.catalogue import forgotten_ids, read_sessions
-from memprov.shell.native.ledger_file import batches, from_raw, raw
+from memprov.shell.native.database import batches, from_raw, raw
+from memprov.shell.native.ledger import delete_chunks, raise_revision
+from memprov.shell.native.sessions import forgotten_ids, read_sessions
 
 __all__ = ["FileLook", "Publication", "read_index_state", "revision_of"]
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 import apsw
 from attrs import evolve, fields, frozen
 
-from memprov.core.admission import Purpose, decide_admission
-from memprov.core.indexing import session_path
+from memprov.core.index import session_path
 from memprov.core.records import OriginClass
+from memprov.core.writing import Purpose, decide_admission
 from memprov.shell.cells import integer, text
 from memprov.shell.index.search import reading
 from memprov.shell.native import NativeStore
-from memprov.shell.native.agent_effects import delete_chunks, raise_revision
-from memprov.shell.native.catalogue import forgotten_ids, read_sessions
-from memprov.shell.native.ledger_file import batches, from_raw, raw, transaction
-from memprov.shell.native.writes import file_digest
+from memprov.shell.native.curated import file_digest
+from memprov.shell.native.database import batches, from_raw, raw, transaction
+from memprov.shell.native.ledger import delete_chunks, raise_revision
+from memprov.shell.native.sessions import forgotten_ids, read_sessions
 from memprov.shell.sqlite import explained
 from memprov.shell.vectors.mirror import reflect
 

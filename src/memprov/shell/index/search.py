@@ -21,17 +21,16 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from memprov.core.records import OriginClass, SessionKind
+from memprov.core.records import OriginClass, Provenance, SessionKind, eligible, frame_recall
 from memprov.core.text import json_text
-from memprov.core.trust import Provenance, eligible, frame_recall
 from memprov.errors import InputError, RefusedError, SchemaError
 from memprov.shell.cells import integer, text
 from memprov.shell.index.embedding import Embedder, embed
 from memprov.shell.index.ledger import revision_of
 from memprov.shell.native import NativeStore
-from memprov.shell.native.ledger_file import from_raw
+from memprov.shell.native.curated import file_digest
+from memprov.shell.native.database import from_raw
 from memprov.shell.native.reader import QuietReading
-from memprov.shell.native.writes import file_digest
 from memprov.shell.vectors import ExactVectors, SqliteVecVectors, VectorIndex, VectorMemory
 from memprov.shell.vectors.mirror import trusted_mirror
 from memprov.shell.vectors.port import checked_limit

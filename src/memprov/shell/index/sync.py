@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from attrs import evolve, field, frozen
 
-from memprov.core.admission import Admission
-from memprov.core.chunking import FULL_TEXT_ONLY, ChunkBudget
-from memprov.core.fences import Change, Refusal
-from memprov.core.indexing import (
+from memprov.core.index import (
+    FULL_TEXT_ONLY,
+    Change,
+    ChunkBudget,
     Dropped,
     IndexPlan,
+    Refusal,
     SourceText,
     embedded,
     indexable_sessions,
@@ -30,12 +31,13 @@ from memprov.core.indexing import (
     session_text,
 )
 from memprov.core.records import StoreIdentity, string_set
+from memprov.core.writing import Admission
 from memprov.errors import InputError
 from memprov.shell.index.embedding import Embedder, embed, read_cache
 from memprov.shell.index.files import file_look, read_memory_files, recorded_classes
 from memprov.shell.index.ledger import Publication, read_index_state
 from memprov.shell.native import NativeStore, NativeWriter
-from memprov.shell.native.ledger_file import transaction
+from memprov.shell.native.database import transaction
 from memprov.shell.native.reader import QuietReading
 from memprov.shell.sqlite import explained
 from memprov.shell.sweeps import TranscriptReader

@@ -4,8 +4,8 @@
 workspace lock carries out the effects of a purge and of the write path.
 """
 
+from memprov.shell.native.curated import FileRecord, ObservedWrite
 from memprov.shell.native.store import NativeStore, open_store
 from memprov.shell.native.writer import NativeWriter
-from memprov.shell.native.writes import FileRecord, ObservedWrite
 
 __all__ = ["FileRecord", "NativeStore", "NativeWriter", "ObservedWrite", "open_store"]

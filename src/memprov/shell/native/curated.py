@@ -20,13 +20,21 @@ from typing import Self
 import apsw
 from attrs import define, field, frozen
 
-from memprov.core.records import CuratedWrite, OriginClass
+from memprov.core.records import (
+    ArtifactClass,
+    ArtifactReason,
+    ArtifactRecord,
+    CuratedWrite,
+    OriginClass,
+    artifact_class,
+    path_class,
+    weakest,
+)
 from memprov.core.text import to_bytes, to_text
-from memprov.core.trust import ArtifactClass, ArtifactReason, ArtifactRecord, artifact_class, path_class, weakest
-from memprov.core.write_effects import RecordArtifact, ReleaseArtifact
+from memprov.core.writing import RecordArtifact, ReleaseArtifact
 from memprov.errors import InputError
 from memprov.shell.cells import integer, text
-from memprov.shell.native.ledger_file import from_raw, raw, transaction
+from memprov.shell.native.database import from_raw, raw, transaction
 from memprov.shell.workspace.listing import refusal
 from memprov.shell.workspace.tree import Calls, Tree, parts_of, shown
 

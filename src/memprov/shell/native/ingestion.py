@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import define, field
 
 from memprov.core.records import MemoryFile
-from memprov.core.staging import IngestState
+from memprov.core.state import IngestState
 from memprov.core.text import to_text
-from memprov.shell.native.catalogue import forgotten_ids
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.reader import Access, read_rewinds, read_sibling_keys, read_signals, require_workspace
-from memprov.shell.native.staging import read_checkpoints, read_entries, read_seen
+from memprov.shell.native.sessions import forgotten_ids
+from memprov.shell.native.state import read_checkpoints, read_entries, read_seen
 from memprov.shell.workspace.listing import refusal
 from memprov.shell.workspace.tree import Calls, Content, Parts, Tree
 

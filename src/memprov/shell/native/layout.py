@@ -22,7 +22,7 @@ from attrs import frozen
 from memprov.core.records import StoreIdentity
 from memprov.core.text import to_bytes, to_text
 from memprov.errors import InputError
-from memprov.shell.native.ledger_file import LedgerFile, sync_directory
+from memprov.shell.native.database import LedgerFile, sync_directory
 from memprov.shell.native.schema import AGENT_LEDGER, SHARED_LEDGER, Schema
 
 __all__ = ["DEFAULT_WORKSPACE", "Layout", "make_private", "normal_agent_id", "relative_place"]

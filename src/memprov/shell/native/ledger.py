@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 
 import apsw
 
-from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.lineage import Basis, join_origins, lineage_digest
+from memprov.core.purge import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.records import Origin
 from memprov.core.text import json_text
-from memprov.core.write_effects import (
+from memprov.core.writing import (
     PruneOrigins,
     RecordOrigins,
     RecordTransfers,
@@ -23,8 +23,8 @@ from memprov.core.write_effects import (
 )
 from memprov.errors import InputError, StaleStateError
 from memprov.shell.cells import integer, is_storable, text
-from memprov.shell.native.catalogue import forgotten_ids
-from memprov.shell.native.ledger_file import batches, raw, transaction
+from memprov.shell.native.database import batches, raw, transaction
+from memprov.shell.native.sessions import forgotten_ids
 
 __all__ = [
     "delete_chunks",

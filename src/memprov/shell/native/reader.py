@@ -17,16 +17,16 @@ import apsw
 import numpy as np
 from attrs import evolve, frozen
 
+from memprov.core.consolidation import Sibling, named_keys
 from memprov.core.lineage import OriginTable, TransferEdge
-from memprov.core.prune import Sibling, named_keys
 from memprov.core.records import IndexSource, Origin, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
-from memprov.core.snapshot import ChunkTable, MemorySnapshot
+from memprov.core.state import ChunkTable, MemorySnapshot
 from memprov.errors import StoreNotFoundError
 from memprov.shell.cells import integer, text
-from memprov.shell.native.catalogue import forgotten_ids, internal_ids, read_sessions
+from memprov.shell.native.curated import read_ledger_writes
+from memprov.shell.native.database import LedgerFile, batches, from_raw
 from memprov.shell.native.layout import Layout
-from memprov.shell.native.ledger_file import LedgerFile, batches, from_raw
-from memprov.shell.native.writes import read_ledger_writes
+from memprov.shell.native.sessions import forgotten_ids, internal_ids, read_sessions
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.workspace import Calls, scan
 

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from memprov.core.records import OriginClass, SessionKind, SessionState
-from memprov.core.trust import ArtifactReason
+from memprov.core.records import ArtifactReason, OriginClass, SessionKind, SessionState
 
 __all__ = ["AGENT_LEDGER", "SHARED_LEDGER", "Schema"]
 

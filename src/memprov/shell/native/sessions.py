@@ -17,14 +17,13 @@ from operator import itemgetter
 
 import apsw
 
-from memprov.core.admission import Purpose, decide_admission
-from memprov.core.records import Identity, SessionRecord, SessionState
-from memprov.core.selection import Selectors
-from memprov.core.sessions import identity_from_json, identity_json, resolve_kinds
+from memprov.core.purge import Selectors
+from memprov.core.records import Identity, SessionRecord, SessionState, identity_from_json, identity_json, resolve_kinds
 from memprov.core.text import WSP, json_text
+from memprov.core.writing import Purpose, decide_admission
 from memprov.errors import CorruptStoreError, InputError
 from memprov.shell.cells import integer, is_storable, text
-from memprov.shell.native.ledger_file import batches, transaction
+from memprov.shell.native.database import batches, transaction
 
 __all__ = [
     "archive",

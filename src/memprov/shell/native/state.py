@@ -10,12 +10,11 @@ from typing import cast
 
 import apsw
 
-from memprov.core.records import OriginClass, SessionKind
-from memprov.core.staging import Checkpoint, StagedEntry
+from memprov.core.records import OriginClass, Provenance, SessionKind
+from memprov.core.state import Checkpoint, StagedEntry
 from memprov.core.text import json_text
-from memprov.core.trust import Provenance
 from memprov.shell.cells import Row, Value, integer, text
-from memprov.shell.native.ledger_file import from_raw, raw
+from memprov.shell.native.database import from_raw, raw
 
 __all__ = ["put_checkpoint", "put_entry", "read_checkpoints", "read_entries", "read_seen"]
 

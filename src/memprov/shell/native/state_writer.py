@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import apsw
 
-from memprov.core.effects import (
+from memprov.core.purge import (
     CutPreimages,
     DropCheckpoints,
     DropRecall,
@@ -19,7 +19,7 @@ from memprov.core.effects import (
 )
 from memprov.core.records import RewindBatch
 from memprov.core.text import cut, digest
-from memprov.core.write_effects import (
+from memprov.core.writing import (
     AddSeenHashes,
     DropSeenHashes,
     MarkPromoted,
@@ -32,9 +32,9 @@ from memprov.core.write_effects import (
     TakeRewinds,
 )
 from memprov.shell.cells import integer, text
-from memprov.shell.native.ledger_file import batches, from_raw, raw, transaction
-from memprov.shell.native.staging import put_checkpoint, put_entry
-from memprov.shell.native.writes import record_artifact, release_artifact
+from memprov.shell.native.curated import record_artifact, release_artifact
+from memprov.shell.native.database import batches, from_raw, raw, transaction
+from memprov.shell.native.state import put_checkpoint, put_entry
 
 __all__ = ["SharedEffect", "apply_shared"]
 

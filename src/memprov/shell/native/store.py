@@ -15,14 +15,14 @@ from typing import TypeVar
 import apsw
 from attrs import field, frozen
 
-from memprov.core.prune import Sibling
-from memprov.core.records import SessionRecord, StoreIdentity, strings
-from memprov.core.selection import Selection
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.staging import IngestState
-from memprov.core.trust import ArtifactReason, writer_class
+from memprov.core.consolidation import Sibling
+from memprov.core.purge import Selection
+from memprov.core.records import ArtifactReason, SessionRecord, StoreIdentity, strings, writer_class
+from memprov.core.state import IngestState, MemorySnapshot
 from memprov.errors import CorruptStoreError, InputError, StoreNotFoundError
-from memprov.shell.native import catalogue
+from memprov.shell.native import sessions as catalogue
+from memprov.shell.native.curated import FileRecord, ObservedWrite, Writing, file_digest, memory_path, read_file_records
+from memprov.shell.native.database import LedgerFile, raw
 from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import (
     DEFAULT_WORKSPACE,
@@ -31,11 +31,9 @@ from memprov.shell.native.layout import (
     normal_agent_id,
     relative_place,
 )
-from memprov.shell.native.ledger_file import LedgerFile, raw
 from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
 from memprov.shell.native.writer import NativeWriter, writing
-from memprov.shell.native.writes import FileRecord, ObservedWrite, Writing, file_digest, memory_path, read_file_records
 from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 

@@ -13,15 +13,13 @@ from typing import TypeVar
 import apsw
 from attrs import frozen
 
-from memprov.core.effects import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile
+from memprov.core.consolidation import Sibling
 from memprov.core.lineage import Basis
-from memprov.core.prune import Sibling
+from memprov.core.purge import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile, Selection
 from memprov.core.records import strings
-from memprov.core.selection import Selection
-from memprov.core.snapshot import MemorySnapshot
-from memprov.core.staging import IngestState
+from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import digest
-from memprov.core.write_effects import (
+from memprov.core.writing import (
     AppendCorpus,
     PruneOrigins,
     RecordOrigins,
@@ -36,13 +34,13 @@ from memprov.core.write_effects import (
 )
 from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.cells import is_storable
-from memprov.shell.native import agent_effects as agent
+from memprov.shell.native import ledger as agent
+from memprov.shell.native.curated import relink
+from memprov.shell.native.database import LedgerFile, transaction
 from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import Layout
-from memprov.shell.native.ledger_file import LedgerFile, transaction
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot
-from memprov.shell.native.shared_effects import apply_shared
-from memprov.shell.native.writes import relink
+from memprov.shell.native.state_writer import apply_shared
 from memprov.shell.sqlite import explained
 from memprov.shell.vectors.mirror import purge_mirror, reflect
 from memprov.shell.workspace import Calls, cut_file, remove_file

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import define, field, frozen
 
 from memprov.core.records import CuratedWrite, SessionKind, SessionState
-from memprov.core.references import session_id_from_file_name
+from memprov.core.text import session_id_from_file_name
 from memprov.shell.openclaw.sessions import SessionList, agent_of_key
 from memprov.shell.openclaw.transcripts import (
     Findings,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from memprov.core.records import IndexSource, OriginClass, SessionKind
-from memprov.core.snapshot import ChunkTable
+from memprov.core.state import ChunkTable
 from memprov.core.text import to_text
 from memprov.errors import CorruptStoreError
 from memprov.shell.openclaw.values import integer, text

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 import apsw
 
-from memprov.core.effects import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.lineage import Basis, lineage_digest
+from memprov.core.purge import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.errors import PartialError, RefusedError, SchemaError
 from memprov.shell.openclaw.index import (
     CACHE,

@@ -14,9 +14,9 @@ from itertools import count
 
 from attrs import evolve, frozen
 
+from memprov.core.purge import Selection
 from memprov.core.records import StoreIdentity
-from memprov.core.selection import Selection
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.state import MemorySnapshot
 from memprov.shell.openclaw.config import Config, Place, SessionStore, suffixed
 from memprov.shell.openclaw.curated import search_transcripts
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources

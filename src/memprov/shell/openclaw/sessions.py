@@ -10,8 +10,15 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from memprov.core.records import Identity, SessionKind, SessionRecord, SessionState
-from memprov.core.sessions import identity_from_json, is_dream_narrative, key_kind
+from memprov.core.records import (
+    Identity,
+    SessionKind,
+    SessionRecord,
+    SessionState,
+    identity_from_json,
+    is_dream_narrative,
+    key_kind,
+)
 from memprov.errors import CorruptStoreError
 from memprov.shell.openclaw.values import Json, Row, integer, json_value, member, nonblank, object_of, text
 from memprov.shell.sqlite import Reader

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from attrs import frozen
 
-from memprov.core.effects import (
+from memprov.core.purge import (
     CutPreimages,
     DropCheckpoints,
     DropRecall,

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 from attrs import field, frozen
 
+from memprov.core.purge import Selection
 from memprov.core.records import SessionRecord, StoreIdentity
-from memprov.core.selection import Selection
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.state import MemorySnapshot
 from memprov.errors import StoreNotFoundError
 from memprov.shell.openclaw.config import read_config, resolve_place
 from memprov.shell.openclaw.ledger import VectorLoader, load_sqlite_vec

@@ -15,9 +15,8 @@ from typing import IO
 
 from attrs import define, field, frozen
 
-from memprov.core.references import session_id_from_file_name
-from memprov.core.sessions import is_dream_narrative
-from memprov.core.text import to_text
+from memprov.core.records import is_dream_narrative
+from memprov.core.text import session_id_from_file_name, to_text
 from memprov.errors import RefusedError
 from memprov.shell.openclaw.sessions import ArchiveRow, is_cron_run
 from memprov.shell.openclaw.values import Json, Value, json_value, member, milliseconds, object_of, text

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from memprov.core.effects import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile
 from memprov.core.lineage import Basis
-from memprov.core.selection import Selection
-from memprov.core.snapshot import MemorySnapshot
+from memprov.core.purge import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile, Selection
+from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.openclaw.ledger import (
     VectorLoader,
@@ -21,7 +20,7 @@ from memprov.shell.openclaw.ledger import (
 )
 from memprov.shell.openclaw.lock import Lease
 from memprov.shell.openclaw.reader import Layout, read_snapshot
-from memprov.shell.openclaw.rows import StateWriter
+from memprov.shell.openclaw.state_writer import StateWriter
 from memprov.shell.openclaw.values import is_storable
 from memprov.shell.sqlite import Database, OrdinaryAccess
 from memprov.shell.workspace import Calls, cut_file, remove_file

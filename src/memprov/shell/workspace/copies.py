@@ -13,7 +13,7 @@ import secrets
 
 from attrs import frozen
 
-from memprov.core.snapshot import StaleCopy
+from memprov.core.state import StaleCopy
 from memprov.shell.processes import process_alive, process_start_time, writer_gone, writer_token
 
 __all__ = ["CopyName", "judge", "parse_copy_name", "temporary_name"]

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from attrs import Factory, define, field, frozen
 
-from memprov.core.effects import CutFile, RemoveFile
+from memprov.core.purge import CutFile, RemoveFile
 from memprov.core.text import cut, to_bytes, to_text
 from memprov.errors import ConflictError, PartialError
 from memprov.shell.workspace.copies import temporary_name

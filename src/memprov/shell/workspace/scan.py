@@ -19,7 +19,7 @@ from typing import TypeVar
 from attrs import Factory, frozen
 
 from memprov.core.records import MemoryFile
-from memprov.core.snapshot import StaleCopy
+from memprov.core.state import StaleCopy
 from memprov.core.text import to_text
 from memprov.errors import StaleStateError, StoreNotFoundError
 from memprov.shell.workspace.copies import judge

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.redact import REDACTED, RULES, redact
+from memprov.core.text import redact
+from memprov.core.text.redaction import REDACTED, RULES
 
 A, D = "aB3dE5fG7hJ9kL1m", "0123456789abcdef"
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from memprov.core.text import WSP
+from memprov.core.text.lines import WSP
 
 __all__ = ["neutralise", "neutralise_inline", "one_line", "plain"]
 

@@ -7,15 +7,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memprov import ScrubRules, Snippet, scrub_text
-from memprov.core.candidates import corpus_line, written_snippet
-from memprov.core.corpus import corpus_owner
-from memprov.core.document import Document
-from memprov.core.markers import lineage_marker, promotion_marker
-from memprov.core.neutralise import neutralise, neutralise_inline, one_line, plain
-from memprov.core.quotation import QuotationMatcher
 from memprov.core.records import SessionRecord
-from memprov.core.references import has_label
-from memprov.core.sources import session_source
+from memprov.core.text import (
+    Document,
+    QuotationMatcher,
+    corpus_owner,
+    lineage_marker,
+    neutralise,
+    neutralise_inline,
+    one_line,
+    plain,
+    promotion_marker,
+)
+from memprov.core.text.references import has_label
+from memprov.core.writing import session_source
+from memprov.core.writing.candidates import corpus_line, written_snippet
 
 MINE, OTHER = "memory:claim:aaaaaaaaaaaa", "memory:claim:bbbbbbbbbbbb"
 

@@ -1,0 +1,88 @@
+"""The nouns: frozen values that every other room speaks of, and what each is worth.
+
+``nouns`` are the records that callers see and stores read. ``sessions`` tells what a session is by its key and its
+ancestors, ``trust`` what a message, a file, a chunk or a merge is worth. This room imports no other and decides nothing
+about memory; a value made here is checked once, when it is made.
+"""
+
+from memprov.core.records.nouns import (
+    CuratedWrite,
+    HostEvent,
+    Identity,
+    IndexSource,
+    MemoryFile,
+    Origin,
+    OriginClass,
+    Preimage,
+    RecallEntry,
+    RewindBatch,
+    SessionKind,
+    SessionRecord,
+    SessionState,
+    StoreIdentity,
+    string_set,
+    strings,
+)
+from memprov.core.records.sessions import (
+    identity_from_json,
+    identity_json,
+    is_dream_narrative,
+    is_session_key,
+    key_kind,
+    resolve_kinds,
+)
+from memprov.core.records.trust import (
+    TRUST_ORDER,
+    ArtifactClass,
+    ArtifactReason,
+    ArtifactRecord,
+    MessageFlags,
+    Provenance,
+    Turn,
+    artifact_class,
+    chunk_provenance,
+    eligible,
+    frame_recall,
+    path_class,
+    weakest,
+    writer_class,
+)
+
+__all__ = [
+    "TRUST_ORDER",
+    "ArtifactClass",
+    "ArtifactReason",
+    "ArtifactRecord",
+    "CuratedWrite",
+    "HostEvent",
+    "Identity",
+    "IndexSource",
+    "MemoryFile",
+    "MessageFlags",
+    "Origin",
+    "OriginClass",
+    "Preimage",
+    "Provenance",
+    "RecallEntry",
+    "RewindBatch",
+    "SessionKind",
+    "SessionRecord",
+    "SessionState",
+    "StoreIdentity",
+    "Turn",
+    "artifact_class",
+    "chunk_provenance",
+    "eligible",
+    "frame_recall",
+    "identity_from_json",
+    "identity_json",
+    "is_dream_narrative",
+    "is_session_key",
+    "key_kind",
+    "path_class",
+    "resolve_kinds",
+    "string_set",
+    "strings",
+    "weakest",
+    "writer_class",
+]

@@ -1,0 +1,28 @@
+"""What a store holds, as one value: read by a shell, made by a notebook, changed only by making another.
+
+``snapshot`` is all that a purge looks at, ``staging`` what ingestion goes on from. Both are plain frozen fields with a
+public constructor; a store that cannot fill one of them says so and never leaves it empty instead.
+"""
+
+from memprov.core.state.snapshot import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+from memprov.core.state.staging import (
+    Checkpoint,
+    IngestState,
+    StagedEntry,
+    evicted_entries,
+    evicted_scopes,
+    outdated_hashes,
+)
+
+__all__ = [
+    "Checkpoint",
+    "Chunk",
+    "ChunkTable",
+    "IngestState",
+    "MemorySnapshot",
+    "StagedEntry",
+    "StaleCopy",
+    "evicted_entries",
+    "evicted_scopes",
+    "outdated_hashes",
+]

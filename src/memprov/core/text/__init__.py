@@ -1,0 +1,89 @@
+"""How memory text is read and written: one reading of lines, comments, labels and quotations for everybody.
+
+``lines`` says what a line and a byte range is; ``markers`` and ``references`` read the two ways in which a text names
+where it came from; ``document`` and ``sections`` find the entry below a marker and the part that a label owns.
+``corpus`` reads what ingestion copied, ``quotation`` and ``sieve`` find it again elsewhere. ``neutralising``,
+``redaction``, ``scaffolding`` and ``entry_keys`` are the other direction: what text must pass before it becomes memory.
+Nothing here knows of stores or plans, and what is read here is never changed but by cutting whole ranges.
+"""
+
+from memprov.core.text.corpus import CorpusScan, corpus_owner, scan_corpus, strip_prefix
+from memprov.core.text.document import Document
+from memprov.core.text.entry_keys import (
+    claim_hash,
+    claim_key,
+    collapse,
+    diary_key,
+    query_hash,
+    ranged_key,
+    seen_hash,
+    strip_speaker,
+)
+from memprov.core.text.lines import (
+    WSP,
+    Spans,
+    byte_spans,
+    cut,
+    digest,
+    json_text,
+    line_spans,
+    to_bytes,
+    to_text,
+    u16_length,
+)
+from memprov.core.text.markers import CommentKind, comments, lineage_marker, mentions_promotion, promotion_marker
+from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
+from memprov.core.text.quotation import MIN_SNIPPET_UNITS, QuotationMatcher, Snippet, normalise
+from memprov.core.text.redaction import redact
+from memprov.core.text.references import SessionMatcher, references_session, session_id_from_file_name
+from memprov.core.text.scaffolding import is_generated, is_memory_echo, unwrap
+from memprov.core.text.sections import Sections
+from memprov.core.text.sieve import Sieve
+
+__all__ = [
+    "MIN_SNIPPET_UNITS",
+    "WSP",
+    "CommentKind",
+    "CorpusScan",
+    "Document",
+    "QuotationMatcher",
+    "Sections",
+    "SessionMatcher",
+    "Sieve",
+    "Snippet",
+    "Spans",
+    "byte_spans",
+    "claim_hash",
+    "claim_key",
+    "collapse",
+    "comments",
+    "corpus_owner",
+    "cut",
+    "diary_key",
+    "digest",
+    "is_generated",
+    "is_memory_echo",
+    "json_text",
+    "line_spans",
+    "lineage_marker",
+    "mentions_promotion",
+    "neutralise",
+    "neutralise_inline",
+    "normalise",
+    "one_line",
+    "plain",
+    "promotion_marker",
+    "query_hash",
+    "ranged_key",
+    "redact",
+    "references_session",
+    "scan_corpus",
+    "seen_hash",
+    "session_id_from_file_name",
+    "strip_prefix",
+    "strip_speaker",
+    "to_bytes",
+    "to_text",
+    "u16_length",
+    "unwrap",
+]

@@ -1,0 +1,121 @@
+"""How text comes in: admission before anything is read, ingestion, backfill and its way back, diary, promotion.
+
+``admission`` is one function and runs before a transcript is opened (I10). ``sources`` and ``transcripts`` read what
+was admitted, ``candidates`` and ``recording`` make it entries with origins, ``ingest``, ``backfill``, ``narrative`` and
+``promote`` are the plans, ``effects`` what they are made of. Origins are durable before anything that carries their
+text can be seen, and no plan that was made before a session was forgotten gets past its first effect (I6).
+"""
+
+from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
+from memprov.core.writing.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
+from memprov.core.writing.diary import DIARY_PATH, Highlight, add_history
+from memprov.core.writing.effects import (
+    AddSeenHashes,
+    AppendCorpus,
+    DropSeenHashes,
+    MarkPromoted,
+    PruneOrigins,
+    RecordArtifact,
+    RecordOrigins,
+    RecordRewind,
+    RecordTransfers,
+    ReleaseArtifact,
+    ReleaseOrigins,
+    ReleaseTransfers,
+    ReplaceText,
+    RequireAdmitted,
+    SetCheckpoints,
+    StageEntries,
+    StorePreimage,
+    TakeRewinds,
+    WriteEffect,
+    append_lines,
+    apply_writes,
+    replaced_text,
+)
+from memprov.core.writing.ingest import IngestReport, plan_ingestion
+from memprov.core.writing.narrative import Dropped, PendingNarrative, plan_narrative
+from memprov.core.writing.promote import (
+    MEMORY_HEADER,
+    MEMORY_PATH,
+    PromotionLimits,
+    PromotionPlan,
+    PromotionReport,
+    Ranked,
+    entry_notes,
+    entry_text,
+    memory_text,
+    plan_promotion,
+    rank_entries,
+)
+from memprov.core.writing.ranking import Gate, Thresholds
+from memprov.core.writing.rewind import RollbackReport, plan_rollback
+from memprov.core.writing.sources import Admitted, Source, Transcript, admit_sources, read_admitted, session_source
+from memprov.core.writing.transcripts import ContentLine, Message, content_hash, read_transcript
+
+__all__ = [
+    "DIARY_PATH",
+    "MEMORY_HEADER",
+    "MEMORY_PATH",
+    "AddSeenHashes",
+    "Admission",
+    "AdmissionPolicy",
+    "Admitted",
+    "AppendCorpus",
+    "BackfillMode",
+    "BackfillRange",
+    "BackfillReport",
+    "ContentLine",
+    "DropSeenHashes",
+    "Dropped",
+    "Gate",
+    "Highlight",
+    "IngestReport",
+    "MarkPromoted",
+    "Message",
+    "PendingNarrative",
+    "PromotionLimits",
+    "PromotionPlan",
+    "PromotionReport",
+    "PruneOrigins",
+    "Purpose",
+    "Ranked",
+    "RecordArtifact",
+    "RecordOrigins",
+    "RecordRewind",
+    "RecordTransfers",
+    "ReleaseArtifact",
+    "ReleaseOrigins",
+    "ReleaseTransfers",
+    "ReplaceText",
+    "RequireAdmitted",
+    "RollbackReport",
+    "SetCheckpoints",
+    "Source",
+    "StageEntries",
+    "StorePreimage",
+    "TakeRewinds",
+    "Thresholds",
+    "Transcript",
+    "WriteEffect",
+    "add_history",
+    "admit_sources",
+    "append_lines",
+    "apply_writes",
+    "content_hash",
+    "decide_admission",
+    "entry_notes",
+    "entry_text",
+    "explain_policy",
+    "memory_text",
+    "plan_backfill",
+    "plan_ingestion",
+    "plan_narrative",
+    "plan_promotion",
+    "plan_rollback",
+    "rank_entries",
+    "read_admitted",
+    "read_transcript",
+    "replaced_text",
+    "session_source",
+]
