@@ -14,6 +14,7 @@ from memprov import (
     Identity,
     Origin,
     Selectors,
+    SessionKind,
     SessionRecord,
     decide_admission,
     forget,
@@ -26,6 +27,7 @@ from memprov.shell.native import NativeStore
 from tests.shell.native.loading import NOW, Clock, fresh_store, hasty, rows, unhurried
 
 KEY = "agent:main:dashboard:x"
+T = 1_795_597_200_000
 PEOPLE = (
     Identity("profile", "p7"),
     Identity("agent", "p7"),
@@ -95,6 +97,51 @@ def test_B14_kinds_are_inherited_over_the_whole_catalogue(store: NativeStore) ->
     kinds = {session.session_id: session.kind.value for session in store.catalogue()}
     assert kinds == {"job": "cron", "child": "cron", "grandchild": "cron", "orphan": "unknown"}
     assert store.snapshot().internal_sessions == {"job", "child", "grandchild"}
+
+
+@pytest.mark.parametrize("said", list(SessionKind))
+def test_F20_a_kind_only_gets_stricter(store: NativeStore, said: SessionKind) -> None:
+    store.record_session(SessionRecord("main", "s1", KEY, "cron"))
+    store.record_session(SessionRecord("main", "s2", "agent:main:y"))
+    for name in ("s1", "s2"):
+        store.record_session(SessionRecord("main", name, kind=said, participants=PEOPLE[:1]))
+    kinds = {session.session_id: session.kind for session in store.catalogue()}
+    assert kinds == {"s1": "cron", "s2": said}
+
+
+def test_F20_a_state_is_moved_by_rotating_archiving_and_restoring_alone(store: NativeStore) -> None:
+    store.record_session(SessionRecord("main", "s1", KEY, "subagent"))
+    store.rotate_session(SessionRecord("main", "s2", KEY))
+    store.archive_session("s2")
+    for name in ("s1", "s2"):  # a host that goes on to say what it learns of them
+        store.record_session(SessionRecord("main", name, KEY, channel="slack", participants=PEOPLE[:1]))
+    assert states(store) == {"s1": "retained", "s2": "archived"}
+    assert [session.kind.value for session in store.catalogue()] == ["subagent", "interactive"]
+    for name, state in (("s1", "archived"), ("s2", "retained")):
+        with pytest.raises(InputError, match="archive_session"):
+            store.record_session(SessionRecord("main", name, state=state))
+    assert states(store) == {"s1": "retained", "s2": "archived"}
+
+
+def test_F20_an_archived_session_is_restored_to_where_there_is_room(store: NativeStore) -> None:
+    store.record_session(SessionRecord("main", "s1", KEY))
+    assert not store.restore_session("s1")
+    store.archive_session("s1")
+    store.record_session(SessionRecord("main", "s2", KEY))
+    assert store.restore_session("s1")
+    assert states(store) == {"s1": "retained", "s2": "live"}
+    store.archive_session("s2")
+    assert store.restore_session("s2")
+    assert states(store)["s2"] == "live"
+    with pytest.raises(InputError, match="no session 's9' to restore"):
+        store.restore_session("s9")
+
+
+def test_F20_a_key_that_another_live_session_has_is_refused_in_words(store: NativeStore) -> None:
+    store.record_session(SessionRecord("main", "s1", KEY))
+    store.record_session(SessionRecord("main", "s2"))
+    with pytest.raises(InputError, match=r"'s1' is the live session of .*; rotate it"):
+        store.record_session(SessionRecord("main", "s2", KEY))
 
 
 # --- generations ---
@@ -240,6 +287,8 @@ def test_B57_deleting_refuses_what_recording_refuses(store: NativeStore, value: 
         SessionRecord("main", "s1", parent_key=7),  # type: ignore[arg-type]
         SessionRecord("main", "s1", created_at_ms=1.5),  # type: ignore[arg-type]
         SessionRecord("main", "s1", created_at_ms=2**60),
+        SessionRecord("main", "s1", created_at_ms=T * 1000),
+        SessionRecord("main", "s1", created_at_ms=True),
         SessionRecord("main", "s1", participants=[Identity("person", "x")]),
         SessionRecord("main", "s1", participants=[Identity("remote", "x")]),
         SessionRecord("main", "s1", participants=[Identity("observation", "x", sender_kind="robot")]),
@@ -252,6 +301,12 @@ def test_a_record_that_could_not_be_selected_later_is_refused(store: NativeStore
         with pytest.raises(InputError):
             use(session)
     assert not store.catalogue()
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "batch"}, {"state": "open"}, {"kind": None}])
+def test_a_made_up_kind_or_state_is_refused_by_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"one of (interactive, cron|live, retained)"):
+        SessionRecord("main", "s1", **wrong)
 
 
 def test_a_record_is_written_whole_or_not_at_all(store: NativeStore) -> None:

@@ -6,6 +6,7 @@ about memory; a value made here is checked once, when it is made.
 """
 
 from memprov.core.records.nouns import (
+    Choice,
     CuratedWrite,
     HostEvent,
     Identity,
@@ -20,6 +21,8 @@ from memprov.core.records.nouns import (
     SessionRecord,
     SessionState,
     StoreIdentity,
+    described,
+    is_moment,
     string_set,
     strings,
 )
@@ -28,6 +31,7 @@ from memprov.core.records.sessions import (
     identity_json,
     is_dream_narrative,
     is_session_key,
+    joined_session,
     key_kind,
     resolve_kinds,
 )
@@ -53,6 +57,7 @@ __all__ = [
     "ArtifactClass",
     "ArtifactReason",
     "ArtifactRecord",
+    "Choice",
     "CuratedWrite",
     "HostEvent",
     "Identity",
@@ -72,12 +77,15 @@ __all__ = [
     "Turn",
     "artifact_class",
     "chunk_provenance",
+    "described",
     "eligible",
     "frame_recall",
     "identity_from_json",
     "identity_json",
     "is_dream_narrative",
+    "is_moment",
     "is_session_key",
+    "joined_session",
     "key_kind",
     "path_class",
     "resolve_kinds",

@@ -6,14 +6,17 @@ on columns (``lineage.OriginTable``, ``snapshot.ChunkTable``) and these classes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import NoReturn
 
 from attrs import field, frozen
 
 from memprov.errors import InputError
 
 __all__ = [
+    "Choice",
     "CuratedWrite",
     "HostEvent",
     "Identity",
@@ -29,12 +32,49 @@ __all__ = [
     "SessionState",
     "StoreIdentity",
     "Tombstone",
+    "described",
+    "is_moment",
     "string_set",
     "strings",
 ]
 
+_WORD_LENGTH = 24
+_YEAR_2100_MS = 4_102_444_800_000
 
-class OriginClass(StrEnum):
+
+def described(value: object) -> str:
+    """A wrong value as an error names it: a word as it is, of a longer text its length alone, since it may be memory.
+
+    >>> described("human"), described("I like tea, and said so."), described([1])
+    ("'human'", 'a text of 24 characters', 'a list')
+    """
+    if isinstance(value, str):
+        plain = len(value) <= _WORD_LENGTH and not any(c.isspace() for c in value.strip())
+        return repr(value) if plain else f"a text of {len(value)} characters"
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def is_moment(value: object) -> bool:
+    """Is this a time in epoch milliseconds that a record can be of? Micro- and nanoseconds are not, nor is a fraction.
+
+    >>> is_moment(1_795_597_200_000), is_moment(1_795_597_200_000_000), is_moment(1_795_597_200_000.5)
+    (True, False, False)
+    """
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _YEAR_2100_MS
+
+
+class Choice(StrEnum):
+    """A closed set of words. What is none of them is refused by name, with the words that are."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cls.__name__).lower()
+        raise InputError(f"{described(value)} is no {title}; it must be one of {', '.join(cls)}")
+
+
+class OriginClass(Choice):
     """Who is answerable for a text (FACTS 3.1)."""
 
     OWNER = "owner"
@@ -43,7 +83,7 @@ class OriginClass(StrEnum):
     SYSTEM = "system"
 
 
-class SessionKind(StrEnum):
+class SessionKind(Choice):
     """What started a session (FACTS 2.1)."""
 
     INTERACTIVE = "interactive"
@@ -53,7 +93,7 @@ class SessionKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-class SessionState(StrEnum):
+class SessionState(Choice):
     """Where a session's transcript is: current, rotated but kept in the store, or archived."""
 
     LIVE = "live"

@@ -22,6 +22,7 @@ __all__ = [
     "identity_json",
     "is_dream_narrative",
     "is_session_key",
+    "joined_session",
     "key_kind",
     "resolve_kinds",
 ]
@@ -76,6 +77,22 @@ def key_kind(session_key: str | None) -> SessionKind:
     if ":subagent:" in session_key or (_NARRATIVE in session_key and is_dream_narrative(session_key)):
         return SessionKind.SUBAGENT
     return SessionKind.INTERACTIVE
+
+
+def joined_session(known: SessionRecord, said: SessionRecord) -> SessionRecord:
+    """What is known of a session once a host has said more of it: what is not said changes nothing.
+
+    Metadata is what keeps a session out of memory, and what it is found by when it is to be forgotten. So participants
+    accumulate, a kind only gets stricter, and the state is not for a record to change: rotating, archiving and
+    restoring move it. A value that is said replaces the former one.
+    """
+    participants = tuple(dict.fromkeys((*known.participants, *said.participants)))
+    news = {
+        name: value
+        for name in ("session_key", "created_at_ms", "channel", "chat_type", "hook_source", "parent_key")
+        if (value := getattr(said, name)) is not None
+    }
+    return evolve(known, kind=_stricter(known.kind, said.kind), participants=participants, **news)
 
 
 def resolve_kinds(records: Iterable[SessionRecord]) -> tuple[SessionRecord, ...]:

@@ -1,9 +1,8 @@
 """The session catalogue: what hosts record of their sessions. Transcripts stay the host's.
 
 A session is one transcript generation. Of all generations of a key one at most is live; rotating makes the former one
-retained. What a later record does not know (``None``) stays as it was known before, and participants only accumulate:
-metadata is what keeps a session out, and what it is found by when it is to be forgotten, so that forgetting to repeat
-it must not lose it.
+retained, archiving and restoring move it, and nothing else does. A later record says what is newly known
+(``joined_session``), so that forgetting to repeat what keeps a session out must not let it in.
 
 To delete a session is not to forget it: its row goes, and the memory that it left stays until it is forgotten. And a
 session that was forgotten may be recorded again, by a late writer; it stays excluded by its tombstone (B56, B60).
@@ -11,18 +10,28 @@ session that was forgotten may be recorded again, by a late writer; it stays exc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 
 import apsw
 
 from memprov.core.purge import Selectors
-from memprov.core.records import Identity, SessionRecord, SessionState, identity_from_json, identity_json, resolve_kinds
+from memprov.core.records import (
+    Identity,
+    SessionRecord,
+    SessionState,
+    described,
+    identity_from_json,
+    identity_json,
+    is_moment,
+    joined_session,
+    resolve_kinds,
+)
 from memprov.core.text import WSP, json_text
 from memprov.core.writing import Purpose, decide_admission
 from memprov.errors import CorruptStoreError, InputError
-from memprov.shell.cells import integer, is_storable, text
+from memprov.shell.cells import Row, integer, is_storable, text
 from memprov.shell.native.database import batches, transaction
 
 __all__ = [
@@ -34,6 +43,7 @@ __all__ = [
     "internal_ids",
     "read_sessions",
     "record",
+    "restore",
     "rotate",
     "session_key_of",
 ]
@@ -63,10 +73,10 @@ def checked_record(record: SessionRecord, agent_id: str) -> SessionRecord:
         raise InputError(
             f"session {record.session_id!r}: chat_type is {record.chat_type!r}; it must be direct, group or channel"
         )
-    created: object = record.created_at_ms
-    if created is not None and (not isinstance(created, int) or isinstance(created, bool) or abs(created) >= 2**53):
+    if record.created_at_ms is not None and not is_moment(record.created_at_ms):
         raise InputError(
-            f"session {record.session_id!r}: created_at_ms is {created!r}, which is no time in milliseconds"
+            f"session {record.session_id!r}: created_at_ms is {described(record.created_at_ms)}, which is no time in "
+            "milliseconds before the year 2100"
         )
     for identity in record.participants:
         try:
@@ -79,9 +89,17 @@ def checked_record(record: SessionRecord, agent_id: str) -> SessionRecord:
 
 
 def record(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> None:
-    """Insert or update one session. Raises ``InputError`` when its key has another live session."""
+    """Insert a session, or join what is said to what is known. Raises ``InputError`` when its key has another live
+    session, and for a state that another call would have to move it to.
+    """
     with transaction(connection):
-        _put(connection, session, now_ms)
+        known = _find(connection, session.agent_id, session.session_id)
+        if known is not None and session.state not in (SessionState.LIVE, known.state):
+            raise InputError(
+                f"session {session.session_id!r} is {known.state}; recording it does not make it {session.state}, "
+                "rotate_session, archive_session and restore_session do"
+            )
+        _put(connection, session if known is None else joined_session(known, session), now_ms)
 
 
 def rotate(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> tuple[str, ...]:
@@ -92,9 +110,9 @@ def rotate(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> 
     if session.session_key is None or session.state is not SessionState.LIVE:
         raise InputError(f"session {session.session_id!r} cannot succeed another: it has no key, or is not live")
     with transaction(connection):
-        state = _state_of(connection, session.session_id)
-        if state not in (None, SessionState.LIVE):
-            raise InputError(f"session {session.session_id!r} is {state}; it cannot succeed another")
+        known = _find(connection, session.agent_id, session.session_id)
+        if known is not None and known.state is not SessionState.LIVE:
+            raise InputError(f"session {session.session_id!r} is {known.state}; it cannot succeed another")
         live = connection.execute(
             "SELECT session_id FROM sessions WHERE session_key = ? AND state = 'live' AND session_id <> ?",
             (session.session_key, session.session_id),
@@ -102,19 +120,31 @@ def rotate(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> 
         former = tuple(text(row[0]) for row in live)
         for session_id in former:
             _set_state(connection, session_id, SessionState.RETAINED, now_ms)
-        _put(connection, session, now_ms)
+        _put(connection, session if known is None else joined_session(known, session), now_ms)
     return former
 
 
-def archive(connection: apsw.Connection, session_id: str, now_ms: int) -> bool:
+def archive(connection: apsw.Connection, agent_id: str, session_id: str, now_ms: int) -> bool:
     """Mark a session as archived; ``False`` when it is already. Raises ``InputError`` when there is none."""
     with transaction(connection):
-        state = _state_of(connection, session_id)
-        if state is None:
-            raise InputError(f"there is no session {session_id!r} to archive")
-        if state is SessionState.ARCHIVED:
+        known = _require(connection, agent_id, session_id, "archive")
+        if known.state is SessionState.ARCHIVED:
             return False
         _set_state(connection, session_id, SessionState.ARCHIVED, now_ms)
+    return True
+
+
+def restore(connection: apsw.Connection, agent_id: str, session_id: str, now_ms: int) -> bool:
+    """Bring an archived session back: live, or retained where its key has a live session by now.
+
+    ``False`` when it is not archived. Raises ``InputError`` when there is none.
+    """
+    with transaction(connection):
+        known = _require(connection, agent_id, session_id, "restore")
+        if known.state is not SessionState.ARCHIVED:
+            return False
+        state = SessionState.LIVE if _live_other(connection, known) is None else SessionState.RETAINED
+        _set_state(connection, session_id, state, now_ms)
     return True
 
 
@@ -129,22 +159,7 @@ def read_sessions(connection: apsw.Connection, agent_id: str) -> tuple[SessionRe
     """Every session, oldest first, each with the kind that it inherits (B14)."""
     participants = dict(_participants(connection))
     rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions ORDER BY created_at_ms, session_id")
-    return resolve_kinds(
-        SessionRecord(
-            agent_id=agent_id,
-            session_id=text(session_id),
-            session_key=_optional(key),
-            kind=text(kind),
-            state=text(state),
-            created_at_ms=integer(created),
-            channel=_optional(channel),
-            chat_type=_optional(chat_type),
-            hook_source=_optional(hook_source),
-            participants=participants.get(text(session_id), ()),
-            parent_key=_optional(parent),
-        )
-        for session_id, key, kind, state, created, channel, chat_type, hook_source, parent in rows
-    )
+    return resolve_kinds(_session(row, agent_id, participants) for row in rows)
 
 
 def internal_ids(records: Iterable[SessionRecord]) -> frozenset[str]:
@@ -171,50 +186,79 @@ def session_key_of(connection: apsw.Connection, session_id: str) -> str | None:
     return next((_optional(row[0]) for row in rows), None)
 
 
+def _session(row: Row, agent_id: str, participants: Mapping[str, tuple[Identity, ...]]) -> SessionRecord:
+    session_id, key, kind, state, created, channel, chat_type, hook_source, parent = row
+    return SessionRecord(
+        agent_id=agent_id,
+        session_id=text(session_id),
+        session_key=_optional(key),
+        kind=text(kind),
+        state=text(state),
+        created_at_ms=integer(created),
+        channel=_optional(channel),
+        chat_type=_optional(chat_type),
+        hook_source=_optional(hook_source),
+        participants=participants.get(text(session_id), ()),
+        parent_key=_optional(parent),
+    )
+
+
+def _find(connection: apsw.Connection, agent_id: str, session_id: str) -> SessionRecord | None:
+    """A session as it was recorded, with its own kind."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE session_id = ?", (session_id,))
+    for row in rows:
+        return _session(row, agent_id, dict(_participants(connection, session_id)))
+    return None
+
+
+def _require(connection: apsw.Connection, agent_id: str, session_id: str, what: str) -> SessionRecord:
+    known = _find(connection, agent_id, session_id)
+    if known is None:
+        raise InputError(f"there is no session {session_id!r} to {what}")
+    return known
+
+
+def _live_other(connection: apsw.Connection, session: SessionRecord) -> str | None:
+    """The live session of this session's key, if that is another one."""
+    rows = connection.execute(
+        "SELECT session_id FROM sessions WHERE session_key = ? AND state = 'live' AND session_id <> ?",
+        (session.session_key, session.session_id),
+    )
+    return next((text(row[0]) for row in rows), None)
+
+
 def _put(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> None:
-    if session.state is SessionState.LIVE and session.session_key is not None:
-        other = connection.execute(
-            "SELECT session_id FROM sessions WHERE session_key = ? AND state = 'live' AND session_id <> ?",
-            (session.session_key, session.session_id),
+    """Write all that is known of a session. Participants are only ever added."""
+    if session.state is SessionState.LIVE and (other := _live_other(connection, session)) is not None:
+        raise InputError(
+            f"session {session.session_id!r} cannot be live: {other!r} is the live session of "
+            f"{session.session_key!r}; rotate it"
         )
-        for (session_id,) in other:
-            raise InputError(
-                f"session {session.session_id!r} cannot be live: {session_id!r} is the live session of "
-                f"{session.session_key!r}; rotate it"
-            )
-    values = {
-        "id": session.session_id,
-        "key": session.session_key,
-        "kind": session.kind.value,
-        "state": session.state.value,
-        "parent": session.parent_key,
-        "channel": session.channel,
-        "chat": session.chat_type,
-        "hook": session.hook_source,
-        "created": session.created_at_ms,
-        "now": now_ms,
-    }
     connection.execute(
         """
         INSERT INTO sessions VALUES
             (:id, :key, :kind, :state, :parent, :channel, :chat, :hook, coalesce(:created, :now), :now)
         ON CONFLICT (session_id) DO UPDATE SET
-            session_key = coalesce(:key, session_key), kind = :kind, state = :state,
-            parent_key = coalesce(:parent, parent_key), channel = coalesce(:channel, channel),
-            chat_type = coalesce(:chat, chat_type), hook_source = coalesce(:hook, hook_source),
-            created_at_ms = coalesce(:created, created_at_ms), updated_at_ms = :now
+            session_key = :key, kind = :kind, state = :state, parent_key = :parent, channel = :channel,
+            chat_type = :chat, hook_source = :hook, created_at_ms = :created, updated_at_ms = :now
         """,
-        values,
+        {
+            "id": session.session_id,
+            "key": session.session_key,
+            "kind": session.kind.value,
+            "state": session.state.value,
+            "parent": session.parent_key,
+            "channel": session.channel,
+            "chat": session.chat_type,
+            "hook": session.hook_source,
+            "created": session.created_at_ms,
+            "now": now_ms,
+        },
     )
     connection.executemany(
         "INSERT OR IGNORE INTO participants VALUES (?, ?, ?)",
         [(session.session_id, identity.id, _namespace(identity)) for identity in session.participants],
     )
-
-
-def _state_of(connection: apsw.Connection, session_id: str) -> SessionState | None:
-    rows = connection.execute("SELECT state FROM sessions WHERE session_id = ?", (session_id,))
-    return next((SessionState(text(row[0])) for row in rows), None)
 
 
 def _set_state(connection: apsw.Connection, session_id: str, state: SessionState, now_ms: int) -> None:
@@ -223,12 +267,21 @@ def _set_state(connection: apsw.Connection, session_id: str, state: SessionState
     )
 
 
-def _participants(connection: apsw.Connection) -> Iterator[tuple[str, tuple[Identity, ...]]]:
-    rows = connection.execute(
-        "SELECT session_id, namespace, actor_id FROM participants ORDER BY session_id, actor_id, namespace"
+def _participants(
+    connection: apsw.Connection, session_id: str | None = None
+) -> Iterator[tuple[str, tuple[Identity, ...]]]:
+    """Session id -> its participants, of all sessions or of one."""
+    columns, order = (
+        "SELECT session_id, namespace, actor_id FROM participants",
+        "ORDER BY session_id, actor_id, namespace",
     )
-    for session_id, group in groupby(rows, key=itemgetter(0)):
-        yield text(session_id), tuple(identity_from_json(text(row[1]), text(row[2])) for row in group)
+    rows = (
+        connection.execute(f"{columns} {order}")
+        if session_id is None
+        else connection.execute(f"{columns} WHERE session_id = ? {order}", (session_id,))
+    )
+    for name, group in groupby(rows, key=itemgetter(0)):
+        yield text(name), tuple(identity_from_json(text(row[1]), text(row[2])) for row in group)
 
 
 def _namespace(identity: Identity) -> str:

@@ -86,8 +86,10 @@ class NativeStore:
     # --- sessions -----------------------------------------------------------------------------------------------------
 
     def record_session(self, session: SessionRecord) -> None:
-        """Record a session, or what is newly known of it. ``None`` says that something is not known, and changes
-        nothing; participants accumulate.
+        """Record a session, or what is newly known of it: what is not said changes nothing.
+
+        ``None`` says nothing, participants accumulate, a kind only gets stricter, and the state of a session that is
+        known is moved by ``rotate_session``, ``archive_session`` and ``restore_session`` alone.
 
         A forgotten session may be recorded; it stays excluded (B56). Raises ``InputError`` for what could not be
         selected later (B57), and for a second live session of one key, which takes ``rotate_session``.
@@ -103,7 +105,17 @@ class NativeStore:
     def archive_session(self, session_id: str) -> bool:
         """Mark a session as archived; ``False`` when it is already. Raises ``InputError`` when there is none."""
         catalogue.checked_id(session_id)
-        return self._write(lambda connection: catalogue.archive(connection, session_id, self._now_ms()))
+        agent = self.layout.agent_id
+        return self._write(lambda connection: catalogue.archive(connection, agent, session_id, self._now_ms()))
+
+    def restore_session(self, session_id: str) -> bool:
+        """Bring an archived session back: live, or retained where its key has a live session by now.
+
+        ``False`` when it is not archived. Raises ``InputError`` when there is none. What was forgotten stays forgotten.
+        """
+        catalogue.checked_id(session_id)
+        agent = self.layout.agent_id
+        return self._write(lambda connection: catalogue.restore(connection, agent, session_id, self._now_ms()))
 
     def delete_session(self, session_id: str) -> bool:
         """Drop a session from the catalogue; ``False`` when there is none. What it left in memory stays: to remove
