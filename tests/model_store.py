@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from memprov import Basis, MemorySnapshot, Selection, SessionRecord, StoreIdentity
-from memprov.core.purge import Effect, PurgeIndex, RecordTombstones, apply_effect
+from memprov.core.purge import PurgeEffect as Effect
+from memprov.core.purge import PurgeIndex, RecordTombstones
 
 __all__ = ["ModelStore"]
 
@@ -47,7 +48,7 @@ class ModelStore:
             now = self.state.origins.basis(basis.session_ids, basis.entry_keys)
             if now.lineage != basis.lineage:
                 return False
-        self.state = apply_effect(self.state, effect)
+        self.state = effect.applied_to(self.state)
         self.applied.append(effect)
         self.after(number, effect)
         return True

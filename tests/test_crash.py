@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memprov import Basis, Selectors, apply_plan, forget, open_openclaw, preview
-from memprov.core.purge import Effect
+from memprov.core.purge import PurgeEffect as Effect
 from memprov.shell.port import Writer
 from tests.golden import recorded_commands
 from tests.test_golden import files_of, rows_of

@@ -31,7 +31,8 @@ from memprov import (
     forget,
     preview,
 )
-from memprov.core.purge import Effect, RecordTombstones
+from memprov.core.purge import PurgeEffect as Effect
+from memprov.core.purge import RecordTombstones
 from memprov.shell.runner import MAX_ATTEMPTS
 from tests.core.purge.test_planning import K, N, origins, settled, world
 from tests.core.worlds import CORPUS, SENTENCES, corpus_line, selections, snapshots

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memprov.cli.demo import run_demo
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+README = Path(__file__).resolve().parent.parent.parent / "README.md"
 
 
 def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:

@@ -657,7 +657,7 @@ def test_D18_a_copy_left_by_a_kill_is_found_and_proven_stale_at_once(tmp_path: P
     code = f"""
         import os, signal, sys
         from attrs import evolve
-        from memprov.core.effects import CutFile
+        from memprov.core.purge import CutFile
         from memprov.shell.workspace import CALLS, cut_file
         def killed(*args, **options):
             if "{call}" != "rename":

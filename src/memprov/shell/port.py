@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from memprov.core.lineage import Basis
-from memprov.core.purge import Effect, Selection
+from memprov.core.purge import PurgeEffect, Selection
 from memprov.core.records import SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 
@@ -23,13 +23,13 @@ class Writer(Protocol):
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """As ``Store.snapshot``, under the lock."""
 
-    def admit(self, effects: tuple[Effect, ...]) -> None:
+    def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out: a vector table that cannot be opened, say.
 
         Raises ``RefusedError``.
         """
 
-    def apply(self, effect: Effect, basis: Basis) -> bool:
+    def apply(self, effect: PurgeEffect, basis: Basis) -> bool:
         """Carry out one effect, durably, before returning. Doing it again changes nothing.
 
         ``RecordTombstones`` and ``PurgeIndex`` compare ``basis`` with the ledger inside their own transaction; when it

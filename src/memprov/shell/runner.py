@@ -13,25 +13,13 @@ from typing import TypeVar
 from attrs import evolve
 
 from memprov.core.purge import (
-    CutFile,
-    CutPreimages,
-    DropCheckpoints,
-    DropOrigins,
-    DropRecall,
-    DropSeenScopes,
-    DropSignals,
-    Effect,
     Level,
     Mapper,
-    PurgeIndex,
+    PurgeEffect,
     PurgePlan,
-    RecordTombstones,
-    RemoveFile,
     Report,
     Selection,
     Selectors,
-    TrimEvents,
-    TrimRewinds,
     plan_atoms,
     plan_purge,
     select_sessions,
@@ -160,7 +148,7 @@ def _apply_all(writer: Writer, plan: PurgePlan, progress: Progress) -> bool:
     """Carry out every effect in order; ``False`` when the basis moved."""
     total = len(plan.effects)
     for number, effect in enumerate(plan.effects):
-        progress(_describe(effect), number, total)
+        progress(effect.words(), number, total)
         try:
             if not writer.apply(effect, plan.basis):
                 return False
@@ -172,40 +160,14 @@ def _apply_all(writer: Writer, plan: PurgePlan, progress: Progress) -> bool:
     return True
 
 
-def _stopped(error: MemprovError, effects: tuple[Effect, ...], number: int) -> PartialError:
-    remaining = tuple(_describe(effect) for effect in effects[number:])
+def _stopped(error: MemprovError, effects: tuple[PurgeEffect, ...], number: int) -> PartialError:
+    remaining = tuple(effect.words() for effect in effects[number:])
     kind = type(error) if isinstance(error, PartialError) else PartialError
     return kind(
         f"{error} ({number} of {len(effects)} effects were carried out; remaining: {_shortened(remaining)}). "
         "Running the same command again is safe and finishes the purge",
         remaining=remaining,
     )
-
-
-def _describe(effect: Effect) -> str:
-    """One effect in words: what and where, and no memory text."""
-    match effect:
-        case CutFile() | RemoveFile():
-            return f"{_WORDS[type(effect)]} {effect.path}"
-        case RecordTombstones():
-            return f"record {len(effect.session_ids)} sessions as forgotten"
-        case _:
-            return _WORDS[type(effect)]
-
-
-_WORDS: dict[type[Effect], str] = {
-    CutFile: "rewrite",
-    RemoveFile: "remove",
-    PurgeIndex: "index rows and embedding cache",
-    DropSignals: "ranking signals",
-    TrimEvents: "host events",
-    TrimRewinds: "rewind rows",
-    DropRecall: "recall rows",
-    DropCheckpoints: "ingestion checkpoints",
-    DropSeenScopes: "seen hashes",
-    CutPreimages: "preimages",
-    DropOrigins: "origin rows",
-}
 
 
 def _shortened(parts: Iterable[str]) -> str:

@@ -47,6 +47,7 @@ from memprov.core.lineage import PublicationOutcome, TransferEdge, edges_after_d
 from memprov.core.purge import promotion_keys
 from memprov.core.records import TRUST_ORDER, Provenance
 from memprov.core.state import StagedEntry
+from memprov.core.state import after_all as apply_writes
 from memprov.core.text import Document, lineage_marker, promotion_marker
 from memprov.core.writing import (
     Gate,
@@ -62,7 +63,6 @@ from memprov.core.writing import (
     StorePreimage,
     Thresholds,
     add_history,
-    apply_writes,
 )
 from memprov.core.writing.diary import MAX_HIGHLIGHTS
 from tests.core.worlds import CORPUS

@@ -42,7 +42,6 @@ from memprov.core.index import (
     session_path,
     session_text,
 )
-from memprov.core.index.effects import apply_index
 from memprov.core.index.fences import Fence
 from memprov.core.text import SessionMatcher
 from memprov.core.writing import Message
@@ -208,10 +207,10 @@ def test_I15_dropping_a_source_drops_its_chunks_and_is_nothing_twice() -> None:
         chunks=ChunkTable.from_rows([Chunk("1", "a.md"), Chunk("2", "b.md"), Chunk("3", "c.md")]),
         sources=(IndexSource("a.md"), IndexSource("b.md")),
     )
-    dropped = apply_index(snapshot, DropSource("a.md", "memory"))
+    dropped = DropSource("a.md", "memory").applied_to(snapshot)
     assert (dropped.chunks.ids, dropped.sources, dropped.revision) == (("2", "3"), (IndexSource("b.md"),), 1)
-    assert apply_index(dropped, DropSource("a.md", "memory")) is dropped
-    assert apply_index(dropped, DropSource("c.md", "memory")).chunks.ids == ("2",)
+    assert DropSource("a.md", "memory").applied_to(dropped) is dropped
+    assert DropSource("c.md", "memory").applied_to(dropped).chunks.ids == ("2",)
 
 
 # --- fences -----------------------------------------------------------------------------------------------------------

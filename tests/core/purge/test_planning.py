@@ -40,7 +40,6 @@ from memprov.core.purge import (
     PurgeIndex,
     RecordTombstones,
     RemoveFile,
-    apply_effect,
     plan_atoms,
     promotion_keys,
 )
@@ -66,7 +65,7 @@ def prefixes(snapshot: MemorySnapshot, plan: PurgePlan) -> Iterator[MemorySnapsh
     """The states that a crash can leave: after none, one, … all of the effects."""
     yield snapshot
     for effect in plan.effects:
-        snapshot = apply_effect(snapshot, effect)
+        snapshot = effect.applied_to(snapshot)
         yield snapshot
 
 
@@ -118,8 +117,8 @@ def test_I5_every_effect_prefix_converges_to_the_uninterrupted_end(snapshot: Mem
 @given(snapshots(), selections)
 def test_I5_every_effect_is_idempotent(snapshot: MemorySnapshot, chosen: Selection) -> None:
     for effect in plan_purge(snapshot, chosen).effects:
-        snapshot = apply_effect(snapshot, effect)
-        assert settled(apply_effect(snapshot, effect)) == settled(snapshot)
+        snapshot = effect.applied_to(snapshot)
+        assert settled(effect.applied_to(snapshot)) == settled(snapshot)
 
 
 @given(snapshots(), selections)

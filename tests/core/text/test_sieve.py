@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov import MemorySnapshot, Selectors, apply_to_snapshot, plan_purge, select_sessions
-from memprov.core.purge import ScrubRules, apply_effect
+from memprov.core.purge import ScrubRules
 from memprov.core.purge import planning as purge
 from memprov.core.text import QuotationMatcher, Sieve, Snippet
 from memprov.testing import synthetic_sessions, synthetic_snapshot
@@ -86,7 +86,7 @@ def test_many_effects_at_once_are_the_effects_one_by_one() -> None:
     plan = plan_purge(snapshot, selection)
     one_by_one = snapshot
     for effect in plan.effects:
-        one_by_one = apply_effect(one_by_one, effect)
+        one_by_one = effect.applied_to(one_by_one)
     assert apply_to_snapshot(snapshot, plan) == one_by_one
 
 

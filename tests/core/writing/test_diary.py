@@ -13,7 +13,7 @@ from memprov import MemoryFile, Origin, OriginClass, ScrubRules, scrub_text
 from memprov.core.purge import promotion_keys
 from memprov.core.state import StagedEntry
 from memprov.core.text import Document, cut, diary_key
-from memprov.core.writing import DIARY_PATH, Dropped, PendingNarrative, plan_narrative
+from memprov.core.writing import DIARY_PATH, Dropped, PendingNarrative, ReplaceText, plan_narrative
 from memprov.core.writing.diary import (
     DiaryBlock,
     DiaryLine,
@@ -251,7 +251,9 @@ def test_the_clock_is_that_of_the_zone() -> None:
         plan = plan_narrative(
             state, PendingNarrative("x"), written_ms=WRITTEN_MS, zone=timezone(timedelta(hours=hours))
         )
-        assert f" at {shown}*" in str(plan.effects[-1])
+        written = plan.effects[-1]
+        assert isinstance(written, ReplaceText)
+        assert f" at {shown}*" in written.text
 
 
 def test_an_existing_lower_case_diary_is_the_diary() -> None:

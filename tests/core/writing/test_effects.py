@@ -11,6 +11,7 @@ from memprov import MemoryFile, MemorySnapshot, Origin, OriginClass, OriginTable
 from memprov.core.purge import DropOrigins, DropRecall, DropSignals, rewind_key
 from memprov.core.records import CuratedWrite, RewindBatch
 from memprov.core.state import Checkpoint, StagedEntry
+from memprov.core.state import after_all as apply_writes
 from memprov.core.text import digest
 from memprov.core.writing import (
     AddSeenHashes,
@@ -30,10 +31,8 @@ from memprov.core.writing import (
     TakeRewinds,
     WriteEffect,
     append_lines,
-    apply_writes,
     replaced_text,
 )
-from memprov.core.writing.effects import apply_write
 from memprov.errors import ConflictError, StaleStateError
 from tests.core.ledger_model import Ledger
 from tests.core.write_world import host
@@ -88,37 +87,37 @@ def test_report_B21_a_file_that_another_writer_changed_is_left_as_it_is() -> Non
 
 def test_the_fence_asks_for_this_agent_s_sessions_only() -> None:
     snapshot = evolve(EMPTY, tombstones=frozenset({"s1"}))
-    assert apply_write(snapshot, RequireAdmitted("main", ["s2"])) is snapshot
-    assert apply_write(snapshot, RequireAdmitted("helper", ["s1"])) is snapshot
+    assert RequireAdmitted("main", ["s2"]).applied_to(snapshot) is snapshot
+    assert RequireAdmitted("helper", ["s1"]).applied_to(snapshot) is snapshot
     with pytest.raises(StaleStateError, match="s1"):
-        apply_write(snapshot, RequireAdmitted("main", ["s1", "s2"]))
+        RequireAdmitted("main", ["s1", "s2"]).applied_to(snapshot)
 
 
 def test_origins_join_and_are_released_row_by_row() -> None:
-    snapshot = apply_write(EMPTY, RecordOrigins("main", ROWS))
-    weaker = apply_write(snapshot, RecordOrigins("main", (origin("k1", "s1", origin_class="untrusted"),)))
+    snapshot = RecordOrigins("main", ROWS).applied_to(EMPTY)
+    weaker = RecordOrigins("main", (origin("k1", "s1", origin_class="untrusted"),)).applied_to(snapshot)
     assert [str(row.origin_class) for row in weaker.origins.rows()] == ["untrusted", "owner", "owner"]
-    released = apply_write(weaker, ReleaseOrigins("main", (("k1", "s1"), ("k9", "s9"))))
+    released = ReleaseOrigins("main", (("k1", "s1"), ("k9", "s9"))).applied_to(weaker)
     assert [(row.entry_key, row.session_id) for row in released.origins.rows()] == [("k1", "s2"), ("k2", "s1")]
-    pruned = apply_write(released, DropOrigins("main", ("k1",)))
+    pruned = DropOrigins("main", ("k1",)).applied_to(released)
     assert [row.entry_key for row in pruned.origins.rows()] == ["k2"]
 
 
 def test_of_another_agent_s_origins_the_keys_are_known() -> None:
-    snapshot = apply_write(EMPTY, RecordOrigins("helper", (origin("k1", "h1", "helper"),)))
+    snapshot = RecordOrigins("helper", (origin("k1", "h1", "helper"),)).applied_to(EMPTY)
     assert snapshot.sibling_keys == {"k1"}
     assert len(snapshot.origins) == 0
-    assert apply_write(snapshot, ReleaseOrigins("helper", (("k1", "h1"),))).sibling_keys == {"k1"}
-    assert apply_write(snapshot, DropOrigins("helper", ("k1",))).sibling_keys == frozenset()
+    assert ReleaseOrigins("helper", (("k1", "h1"),)).applied_to(snapshot).sibling_keys == {"k1"}
+    assert DropOrigins("helper", ("k1",)).applied_to(snapshot).sibling_keys == frozenset()
 
 
 def test_entries_are_written_whole_and_evicted_ones_go() -> None:
     snapshot = evolve(EMPTY, recall=(RecallEntry("a", "p", "old"), RecallEntry("b", "p", "b")), signals=("a", "b"))
     new = tuple(StagedEntry(key, "q", 2, 3, "new") for key in ("a", "c"))
-    staged = apply_write(snapshot, StageEntries(new, ("b",)))
+    staged = StageEntries(new, ("b",)).applied_to(snapshot)
     assert staged.recall == (RecallEntry("a", "q", "new", 2, 3), RecallEntry("c", "q", "new", 2, 3))
-    assert apply_write(staged, StageEntries(new, ("b", "c"))).recall == staged.recall[:1]
-    assert apply_write(staged, MarkPromoted(["a"])) is staged
+    assert StageEntries(new, ("b", "c")).applied_to(staged).recall == staged.recall[:1]
+    assert MarkPromoted(["a"]).applied_to(staged) is staged
     assert apply_writes(staged, (DropSignals(("a",)), DropRecall(("a",)))).signals == ("b",)
 
 
@@ -128,30 +127,30 @@ def test_progress_is_names_in_order() -> None:
         (SetCheckpoints((Checkpoint("b"), Checkpoint("a"))), AddSeenHashes("s", ["1"]), AddSeenHashes("r", ["1"])),
     )
     assert (snapshot.checkpoints, snapshot.seen_scopes) == (("a", "b"), ("r", "s"))
-    assert apply_write(snapshot, DropSeenHashes("s", ["1"])).seen_scopes == ("r", "s")
-    assert apply_write(snapshot, DropSeenHashes("s", ["1"], emptied=True)).seen_scopes == ("r",)
+    assert DropSeenHashes("s", ["1"]).applied_to(snapshot).seen_scopes == ("r", "s")
+    assert DropSeenHashes("s", ["1"], emptied=True).applied_to(snapshot).seen_scopes == ("r",)
 
 
 def test_rewind_rows_are_filed_under_their_content() -> None:
     snapshot = apply_writes(EMPTY, (RecordRewind(BATCH), RecordRewind(BATCH)))
     assert snapshot.rewinds == (BATCH,)
-    assert apply_write(snapshot, TakeRewinds([BATCH.key, "x"])).rewinds == ()
+    assert TakeRewinds([BATCH.key, "x"]).applied_to(snapshot).rewinds == ()
 
 
 def test_the_newest_preimages_are_kept_and_an_equal_one_is_not_stored_again() -> None:
     old = tuple(Preimage(f"2026-11-2{n}T00:00:00.000Z:{n}", f"text {n}") for n in range(8))
-    snapshot = apply_write(evolve(EMPTY, preimages=old), StorePreimage("new"))
+    snapshot = StorePreimage("new").applied_to(evolve(EMPTY, preimages=old))
     assert [preimage.content for preimage in snapshot.preimages] == [f"text {n}" for n in range(1, 8)] + ["new"]
-    assert apply_write(snapshot, StorePreimage("new")) == snapshot
-    assert [p.content for p in apply_write(snapshot, StorePreimage("x", keep=2)).preimages] == ["new", "x"]
-    assert [p.content for p in apply_write(EMPTY, StorePreimage("x")).preimages] == ["x"]
+    assert StorePreimage("new").applied_to(snapshot) == snapshot
+    assert [p.content for p in StorePreimage("x", keep=2).applied_to(snapshot).preimages] == ["new", "x"]
+    assert [p.content for p in StorePreimage("x").applied_to(EMPTY).preimages] == ["x"]
 
 
 def test_a_file_has_one_record_and_a_failed_write_none() -> None:
     record = RecordArtifact("USER.md", OriginClass.AGENT, "h1", "s1")
     snapshot = apply_writes(EMPTY, (record, evolve(record, path="MEMORY.md"), evolve(record, session_id="s2")))
     assert snapshot.ledger_writes == (CuratedWrite("MEMORY.md", 0, "s1"), CuratedWrite("USER.md", 0, "s2"))
-    assert apply_write(snapshot, ReleaseArtifact("USER.md", "h1")).ledger_writes == snapshot.ledger_writes[:1]
+    assert ReleaseArtifact("USER.md", "h1").applied_to(snapshot).ledger_writes == snapshot.ledger_writes[:1]
 
 
 # --- the model and a store agree (I15) --------------------------------------------------------------------------------
@@ -189,8 +188,8 @@ def test_I15_the_model_and_the_ledger_agree_effect_by_effect(sessions: dict[str,
         effects = made.backfill(what).effects
     snapshot = as_snapshot(before)
     for effect in effects:
-        snapshot = apply_write(snapshot, effect)
+        snapshot = effect.applied_to(snapshot)
         before.apply([effect])
         assert snapshot == as_snapshot(before)
-        assert apply_write(snapshot, effect) == snapshot
+        assert effect.applied_to(snapshot) == snapshot
     assert before.content() == made.ledger.content()

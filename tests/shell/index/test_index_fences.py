@@ -12,7 +12,7 @@ from hypothesis import settings
 from memprov import SessionRecord
 from memprov.core.index import Change
 from memprov.core.lineage import Basis
-from memprov.core.purge import Effect
+from memprov.core.purge import PurgeEffect as Effect
 from memprov.errors import PartialError
 from memprov.shell.index import PreparedIndex, prepare_index, publish_index, rebuild_index, reconcile, sync_index
 from memprov.shell.native import NativeWriter

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from memprov import MemorySnapshot, Selection, Selectors, forget, plan_purge
 from memprov.core.index import DropSource, PublishSource, ReplaceIndex
-from memprov.core.index.effects import apply_index
-from memprov.core.purge import apply_effect
 from memprov.shell.index import prepare_index, publish_index, reconcile, search
 from tests.shell.index.world import World
 from tests.shell.native.loading import canonical, scratch
@@ -43,8 +41,8 @@ def test_I15_publishing_does_to_the_store_what_it_does_to_the_model(data: st.Dat
             modelled = before
             for effect in prepared.plan.effects:
                 assert isinstance(effect, PublishSource | DropSource | ReplaceIndex)
-                modelled = apply_index(modelled, effect)
-                assert plain(apply_index(modelled, effect)) == plain(modelled)
+                modelled = effect.applied_to(modelled)
+                assert plain(effect.applied_to(modelled)) == plain(modelled)
             publish_index(world.store, prepared)
             after = world.store.snapshot()
             assert plain(after) == plain(modelled)
@@ -65,7 +63,7 @@ def test_I1_I15_a_purge_after_indexing_is_the_models_and_leaves_nothing_to_find(
         plan = plan_purge(before, selection)
         modelled = before
         for effect in plan.effects:
-            modelled = apply_effect(modelled, effect)
+            modelled = effect.applied_to(modelled)
         forget(world.store, Selectors(sessions=["s1"]))
         assert canonical(world.store.snapshot()).chunks == canonical(modelled).chunks
         assert canonical(world.store.snapshot()).sources == canonical(modelled).sources

@@ -40,7 +40,6 @@ from memprov.core.writing import (
     StageEntries,
     StorePreimage,
 )
-from memprov.core.writing.effects import apply_write
 from memprov.shell.consolidation import consolidate
 from memprov.shell.native import NativeStore
 from memprov.shell.workspace import CALLS
@@ -489,7 +488,7 @@ def test_I15_edges_in_the_ledger_are_those_of_the_model(store: NativeStore) -> N
     for effect in effects:
         with unhurried(store) as writer:
             writer.write(effect)
-        model = apply_write(model, effect)
+        model = effect.applied_to(model)
         assert store.snapshot().transfers == model.transfers
         assert store.snapshot().origins == model.origins
         left.append(len(model.transfers))
@@ -515,8 +514,8 @@ def test_I15_forgetting_and_pruning_reach_the_same_edges_in_ledger_and_model(
             before = writer.snapshot()
             writer.write(dropped)
             after = writer.snapshot()
-        assert after.transfers == apply_write(before, dropped).transfers
-        assert after.origins == apply_write(before, dropped).origins
+        assert after.transfers == dropped.applied_to(before).transfers
+        assert after.origins == dropped.applied_to(before).origins
         if forgotten:
             assert not any({edge.survivor, edge.parent} & gone for edge in after.transfers)
 

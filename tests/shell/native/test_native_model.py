@@ -29,7 +29,6 @@ from memprov.core.purge import (
     DropRecall,
     DropSeenScopes,
     DropSignals,
-    apply_effect,
     rewind_key,
 )
 from memprov.core.state import Checkpoint, StagedEntry
@@ -54,7 +53,6 @@ from memprov.core.writing import (
     TakeRewinds,
     WriteEffect,
 )
-from memprov.core.writing.effects import apply_write
 from memprov.shell.native import NativeStore
 from tests.core.worlds import CORPUS, KEYS, SESSIONS, keys, selections, sentences, sessions, snapshots, texts
 from tests.shell.native.loading import canonical, fresh_store, scratch, unhurried, write_snapshot
@@ -99,7 +97,7 @@ def test_I15_every_effect_of_a_purge_does_to_the_store_what_it_does_to_the_model
             before = writer.snapshot()
             assert writer.apply(effect, plan.basis)
             after = writer.snapshot()
-            assert canonical(after) == canonical(apply_effect(before, effect)), effect
+            assert canonical(after) == canonical(effect.applied_to(before)), effect
             assert after.revision >= before.revision
             assert writer.apply(effect, plan.basis)
             assert canonical(writer.snapshot()) == canonical(after), effect
@@ -222,7 +220,7 @@ def test_I15_every_effect_of_the_write_path_does_to_the_store_what_it_does_to_th
             effect = data.draw(write_effects(before))
             writer.write(effect)
             after = writer.snapshot()
-            assert without_stamps(after) == without_stamps(apply_write(before, effect)), effect
+            assert without_stamps(after) == without_stamps(effect.applied_to(before)), effect
             writer.write(effect)
             assert without_stamps(writer.snapshot()) == without_stamps(after), effect
 

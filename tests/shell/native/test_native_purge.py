@@ -38,11 +38,13 @@ from memprov.core.purge import (
     DropOrigins,
     DropRecall,
     DropSignals,
-    Effect,
     PurgeIndex,
     RecordTombstones,
     promotion_keys,
     rewind_key,
+)
+from memprov.core.purge import (
+    PurgeEffect as Effect,
 )
 from memprov.core.state import StagedEntry
 from memprov.core.text import json_text, promotion_marker

@@ -22,14 +22,15 @@ from memprov.core.purge import (
     DropRecall,
     DropSeenScopes,
     DropSignals,
-    Effect,
     PurgeIndex,
     RecordTombstones,
     RemoveFile,
     TrimEvents,
     TrimRewinds,
-    apply_effect,
     rewind_key,
+)
+from memprov.core.purge import (
+    PurgeEffect as Effect,
 )
 from memprov.core.purge.effects import BatchTrim, PreimageCut
 from memprov.core.state import MemorySnapshot
@@ -168,7 +169,7 @@ def test_I15_each_effect_is_the_models(full: Lab, kind: str) -> None:
     effect = effects_of(before)[kind]
     assert apply(store, [effect]) == [True]
     after = store.snapshot()
-    assert comparable(after) == comparable(apply_effect(before, effect))
+    assert comparable(after) == comparable(effect.applied_to(before))
     assert comparable(after) != comparable(before)
     assert after.revision >= before.revision
 
@@ -205,7 +206,7 @@ def test_I15_any_sequence_of_effects_is_the_models(template: Lab, kinds: list[st
         effects = [effects_of(before)[kind] for kind in kinds]
         model = before
         for effect in effects:
-            model = apply_effect(model, effect)
+            model = effect.applied_to(model)
         apply(store, effects, before.origins.basis((), ()))
         assert comparable(store.snapshot()) == comparable(model)
     finally:

@@ -17,15 +17,16 @@ from memprov.core.purge import (
     DropRecall,
     DropSeenScopes,
     DropSignals,
-    Effect,
     PurgeIndex,
     RecordTombstones,
     Selectors,
     TrimEvents,
     TrimRewinds,
-    apply_effect,
     rewind_key,
     select_sessions,
+)
+from memprov.core.purge import (
+    PurgeEffect as Effect,
 )
 from memprov.core.purge.effects import BatchTrim, PreimageCut
 from memprov.core.state import MemorySnapshot
@@ -171,7 +172,7 @@ def test_I15_effects_on_a_real_store_are_the_models(store_name: str, store_copy:
             writer.admit(tuple(effects))
             for effect in effects:
                 assert writer.apply(effect, before.origins.basis((), ()))
-                model = apply_effect(model, effect)
+                model = effect.applied_to(model)
             assert comparable(writer.snapshot()) == comparable(model)
         assert comparable(store.snapshot()) == comparable(model)
     assert len(model.origins) < len(before.origins)

@@ -36,7 +36,7 @@ from memprov.core.lineage import (
     transfer_origins,
 )
 from memprov.core.records import Origin, SessionKind, eligible
-from memprov.core.state import MemorySnapshot, StagedEntry
+from memprov.core.state import MemorySnapshot, StagedEntry, after_all
 from memprov.core.text import Document, digest, json_text
 from memprov.core.writing import (
     DIARY_PATH,
@@ -54,7 +54,6 @@ from memprov.core.writing import (
     Thresholds,
     WriteEffect,
     add_history,
-    apply_writes,
     entry_text,
     memory_text,
     plan_promotion,
@@ -271,7 +270,7 @@ class _Work:
         publication = ReplaceText(MEMORY_PATH, None if self.text is None else digest(self.text), self.composed)
         history = self._history()
         mark = MarkPromoted(sorted(s.key for s in self.settled))
-        done = apply_writes(self.snapshot, (*before, publication, history))
+        done = after_all(self.snapshot, (*before, publication, history))
         pruned = plan_prune(done, prune_candidates(self.snapshot), siblings=self.siblings)
         return ConsolidationPlan(
             evolve(

@@ -1,10 +1,10 @@
-"""The closed set of effects on the index, and their model. The sibling of ``effects`` and ``write_effects``.
+"""The effects on the index.
 
 Each is prepared outside the lock, sometimes long before, since embedding takes time. So none is carried out blindly:
 ``fences`` says of each, inside the transaction that publishes it, whether it may still become visible.
 
-Effects carry text and vectors, and no time. Every effect is idempotent. ``apply_index`` is the model that the store is
-tested against (I15). It knows chunks by id; of the cache it counts what comes in, and cannot tell what leaves it.
+They carry text and vectors, and no time. The model (``applied_to``) takes every fence as open; it knows chunks by id,
+and of the cache it counts what comes in and cannot tell what leaves it. What an effect is says ``state.effect``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ __all__ = [
     "IndexedChunk",
     "PublishSource",
     "ReplaceIndex",
-    "apply_index",
 ]
 
 
@@ -63,6 +62,14 @@ class PublishSource:
     chunks: tuple[IndexedChunk, ...]
     cache: tuple[CachedEmbedding, ...] = field(default=(), repr=False)
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"publish {self.fence.path} in the index"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return _with_source(snapshot, self)
+
 
 @frozen
 class DropSource:
@@ -70,6 +77,19 @@ class DropSource:
 
     path: str
     source: str
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"drop {self.path} from the index"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        named = (self.path, self.source)
+        if not any((s.path, s.source) == named for s in snapshot.sources) and not any(
+            (c.path, c.source) == named for c in snapshot.chunks.rows()
+        ):
+            return snapshot
+        return _raised(_without_sources(snapshot, [named]))
 
 
 @frozen
@@ -83,25 +103,19 @@ class ReplaceIndex:
     revision: int
     sources: tuple[PublishSource, ...]
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"replace the index by {len(self.sources)} sources"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        replaced = evolve(snapshot, chunks=ChunkTable.from_rows(()), sources=())
+        for source in self.sources:
+            replaced = _with_source(replaced, source)
+        return evolve(replaced, revision=snapshot.revision + 1)
+
 
 IndexEffect = PublishSource | DropSource | ReplaceIndex
-
-
-def apply_index(snapshot: MemorySnapshot, effect: IndexEffect) -> MemorySnapshot:
-    """The snapshot after one effect whose fences are open. Pure."""
-    match effect:
-        case PublishSource():
-            return _with_source(snapshot, effect)
-        case DropSource():
-            if not any((s.path, s.source) == (effect.path, effect.source) for s in snapshot.sources) and not any(
-                (c.path, c.source) == (effect.path, effect.source) for c in snapshot.chunks.rows()
-            ):
-                return snapshot
-            return _raised(_without_sources(snapshot, [(effect.path, effect.source)]))
-    replaced = evolve(snapshot, chunks=ChunkTable.from_rows(()), sources=())
-    for source in effect.sources:
-        replaced = _with_source(replaced, source)
-    return evolve(replaced, revision=snapshot.revision + 1)
 
 
 def _with_source(snapshot: MemorySnapshot, effect: PublishSource) -> MemorySnapshot:

@@ -16,7 +16,7 @@ from memprov.core.purge.effects import (
     DropRecall,
     DropSeenScopes,
     DropSignals,
-    Effect,
+    PurgeEffect,
     TrimEvents,
     TrimRewinds,
     rewind_key,
@@ -42,14 +42,14 @@ class DerivedRows:
     rewinds: tuple[BatchTrim, ...]
     events: tuple[BatchTrim, ...]
 
-    def effects_before_collateral(self) -> Iterator[Effect]:
+    def effects_before_collateral(self) -> Iterator[PurgeEffect]:
         """What must go while the recall rows that name it are still there, then those rows."""
         if self.signals:
             yield DropSignals(self.signals)
         if self.events:
             yield TrimEvents(self.events)
 
-    def effects_after_collateral(self) -> Iterator[Effect]:
+    def effects_after_collateral(self) -> Iterator[PurgeEffect]:
         """The rows that named collateral keys, and those that depend on nothing."""
         if self.recall:
             yield DropRecall(self.recall)

@@ -1,8 +1,6 @@
-"""The closed set of effects, their order, and the pure interpreter of a plan.
+"""The effects of a purge, and their order (what an effect is: ``state.effect``).
 
-Every change memprov makes is one of these values. They carry no time and no memory text: a file is changed by cutting
-byte ranges between two digests. The stores carry them out; ``apply_effect`` here is the model that both are tested
-against (I15). Every effect is idempotent: one that was already carried out changes nothing (I5).
+They carry no time and no memory text: a file is changed by cutting byte ranges between two digests.
 """
 
 from __future__ import annotations
@@ -11,11 +9,11 @@ import json
 from collections.abc import Collection, Iterable
 from enum import IntEnum
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from memprov.core.lineage import edges_after_drop
 from memprov.core.records import HostEvent, MemoryFile, Preimage, RewindBatch
-from memprov.core.state import MemorySnapshot
+from memprov.core.state import PARTS, MemorySnapshot
 from memprov.core.text import Spans, cut, digest, json_text
 
 __all__ = [
@@ -27,15 +25,14 @@ __all__ = [
     "DropRecall",
     "DropSeenScopes",
     "DropSignals",
-    "Effect",
     "PreimageCut",
+    "PurgeEffect",
     "PurgeIndex",
     "RecordTombstones",
     "RemoveFile",
     "Step",
     "TrimEvents",
     "TrimRewinds",
-    "apply_effect",
     "apply_effects",
     "rewind_key",
     "trim_event",
@@ -58,25 +55,56 @@ class RecordTombstones:
     """Re-check the basis, record that these sessions are forgotten, and bump the index revision: one transaction."""
 
     agent_id: str
-    session_ids: tuple[str, ...]
+    session_ids: tuple[str, ...] = field(metadata=PARTS)
     step: Step = Step.TOMBSTONES
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"record {len(self.session_ids)} sessions as forgotten"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        tombstones = snapshot.tombstones | frozenset(self.session_ids)
+        return evolve(snapshot, tombstones=tombstones, revision=snapshot.revision + 1)
 
 
 @frozen
 class PurgeIndex:
     """Re-check the basis and drop index rows with their full-text rows and vectors, and the whole embedding cache."""
 
-    chunk_ids: tuple[str, ...]
-    sources: tuple[tuple[str, str], ...]
+    chunk_ids: tuple[str, ...] = field(metadata=PARTS)
+    sources: tuple[tuple[str, str], ...] = field(metadata=PARTS)
     step: Step = Step.INDEX
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "index rows and embedding cache"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        gone = frozenset(self.sources)
+        return evolve(
+            snapshot,
+            chunks=snapshot.chunks.without(self.chunk_ids) if self.chunk_ids else snapshot.chunks,
+            sources=tuple(s for s in snapshot.sources if (s.path, s.source) not in gone),
+            cache_rows=0,
+        )
 
 
 @frozen
 class DropSignals:
     """Drop ranking signals by entry key: before the recall rows that they derive from."""
 
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "ranking signals"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, signals=_without(snapshot.signals, self.keys))
 
 
 @frozen
@@ -97,40 +125,81 @@ class BatchTrim:
 class TrimRewinds:
     """Take the selection's candidates out of the rewind rows (D21)."""
 
-    trims: tuple[BatchTrim, ...]
+    trims: tuple[BatchTrim, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "rewind rows"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, rewinds=_trim_rewinds(snapshot.rewinds, self.trims))
 
 
 @frozen
 class TrimEvents:
     """Take what belongs to the selection out of the host's events; cursors stay (D21)."""
 
-    trims: tuple[BatchTrim, ...]
+    trims: tuple[BatchTrim, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "host events"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, events=_trim_events(snapshot.events, self.trims))
 
 
 @frozen
 class DropRecall:
     """Drop short-term recall rows, by the key the store files them under."""
 
-    row_keys: tuple[str, ...]
+    row_keys: tuple[str, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "recall rows"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        dropped = frozenset(self.row_keys)
+        return evolve(snapshot, recall=tuple(r for r in snapshot.recall if r.row_key not in dropped))
 
 
 @frozen
 class DropCheckpoints:
     """Drop ingestion checkpoints by state key."""
 
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "ingestion checkpoints"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, checkpoints=_without(snapshot.checkpoints, self.keys))
 
 
 @frozen
 class DropSeenScopes:
     """Drop the seen hashes of whole scopes."""
 
-    scopes: tuple[str, ...]
+    scopes: tuple[str, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "seen hashes"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, seen_scopes=_without(snapshot.seen_scopes, self.scopes))
 
 
 @frozen
@@ -147,8 +216,23 @@ class PreimageCut:
 class CutPreimages:
     """Scrub the retained preimages. Their keys stay (FACTS 6.2i)."""
 
-    cuts: tuple[PreimageCut, ...]
+    cuts: tuple[PreimageCut, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "preimages"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        cuts = {(c.key, c.before): c for c in self.cuts}
+        return evolve(
+            snapshot,
+            preimages=tuple(
+                Preimage(p.key, cut(p.content, c.spans)) if (c := cuts.get((p.key, digest(p.content)))) else p
+                for p in snapshot.preimages
+            ),
+        )
 
 
 @frozen
@@ -162,6 +246,14 @@ class CutFile:
     spans: Spans
     step: Step = Step.MEMORY
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"rewrite {self.path}"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return _change_files(snapshot, (self,))
+
 
 @frozen
 class RemoveFile:
@@ -172,6 +264,14 @@ class RemoveFile:
     before: str
     step: Step = Step.CORPUS
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"remove {self.path}"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return _change_files(snapshot, (self,))
+
 
 @frozen
 class DropOrigins:
@@ -181,11 +281,24 @@ class DropOrigins:
     """
 
     agent_id: str
-    entry_keys: tuple[str, ...]
+    entry_keys: tuple[str, ...] = field(metadata=PARTS)
     step: Step = Step.ORIGINS
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return "origin rows"
 
-Effect = (
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        if self.agent_id != snapshot.store.agent_id:
+            return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(self.entry_keys))
+        origins = snapshot.origins.without(self.entry_keys, agent_id=self.agent_id)
+        transfers = edges_after_drop(snapshot.transfers, origins.keys, named=frozenset(self.entry_keys))
+        return evolve(snapshot, origins=origins, transfers=transfers)
+
+
+#: What a purge may do.
+PurgeEffect = (
     RecordTombstones
     | PurgeIndex
     | DropSignals
@@ -220,59 +333,14 @@ def trim_event(payload: str, items: Iterable[int]) -> str:
     return json_text(row)
 
 
-def apply_effect(snapshot: MemorySnapshot, effect: Effect) -> MemorySnapshot:
-    """The snapshot after one effect. Pure; what the effect names and the snapshot lacks is no error (I5)."""
-    match effect:
-        case RecordTombstones():
-            return evolve(
-                snapshot,
-                tombstones=snapshot.tombstones | frozenset(effect.session_ids),
-                revision=snapshot.revision + 1,
-            )
-        case PurgeIndex():
-            gone = frozenset(effect.sources)
-            return evolve(
-                snapshot,
-                chunks=snapshot.chunks.without(effect.chunk_ids) if effect.chunk_ids else snapshot.chunks,
-                sources=tuple(s for s in snapshot.sources if (s.path, s.source) not in gone),
-                cache_rows=0,
-            )
-        case DropSignals():
-            return evolve(snapshot, signals=_without(snapshot.signals, effect.keys))
-        case TrimRewinds():
-            return evolve(snapshot, rewinds=_trim_rewinds(snapshot.rewinds, effect.trims))
-        case TrimEvents():
-            return evolve(snapshot, events=_trim_events(snapshot.events, effect.trims))
-        case DropRecall():
-            dropped = frozenset(effect.row_keys)
-            return evolve(snapshot, recall=tuple(r for r in snapshot.recall if r.row_key not in dropped))
-        case DropCheckpoints():
-            return evolve(snapshot, checkpoints=_without(snapshot.checkpoints, effect.keys))
-        case DropSeenScopes():
-            return evolve(snapshot, seen_scopes=_without(snapshot.seen_scopes, effect.scopes))
-        case CutPreimages():
-            cuts = {(c.key, c.before): c for c in effect.cuts}
-            return evolve(
-                snapshot,
-                preimages=tuple(
-                    Preimage(p.key, cut(p.content, c.spans)) if (c := cuts.get((p.key, digest(p.content)))) else p
-                    for p in snapshot.preimages
-                ),
-            )
-        case CutFile() | RemoveFile():
-            return _change_files(snapshot, (effect,))
-        case DropOrigins():
-            return _drop_origins(snapshot, effect)
-
-
-def apply_effects(snapshot: MemorySnapshot, effects: Iterable[Effect]) -> MemorySnapshot:
+def apply_effects(snapshot: MemorySnapshot, effects: Iterable[PurgeEffect]) -> MemorySnapshot:
     """The snapshot after all of them, in order. Files change in one pass, or it would be files times effects."""
     pending: list[CutFile | RemoveFile] = []
     for effect in effects:
         if isinstance(effect, CutFile | RemoveFile):
             pending.append(effect)
         else:
-            snapshot = apply_effect(_change_files(snapshot, pending), effect)
+            snapshot = effect.applied_to(_change_files(snapshot, pending))
             pending = []
     return _change_files(snapshot, pending)
 
@@ -298,14 +366,6 @@ def _change_files(snapshot: MemorySnapshot, effects: Collection[CutFile | Remove
         corpus=tuple(changed(file) for file in snapshot.corpus if file.path not in removed),
         stale_copies=tuple(copy for copy in snapshot.stale_copies if copy.path not in removed),
     )
-
-
-def _drop_origins(snapshot: MemorySnapshot, effect: DropOrigins) -> MemorySnapshot:
-    origins = snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id)
-    transfers = snapshot.transfers
-    if effect.agent_id == snapshot.store.agent_id:
-        transfers = edges_after_drop(transfers, origins.keys, named=frozenset(effect.entry_keys))
-    return evolve(snapshot, origins=origins, transfers=transfers)
 
 
 def _without(values: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:

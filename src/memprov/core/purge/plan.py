@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 
@@ -19,26 +18,11 @@ from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union
 
 from memprov.core.lineage import Basis
-from memprov.core.purge.effects import (
-    CutFile,
-    CutPreimages,
-    DropCheckpoints,
-    DropOrigins,
-    DropRecall,
-    DropSeenScopes,
-    DropSignals,
-    Effect,
-    PurgeIndex,
-    RecordTombstones,
-    RemoveFile,
-    TrimEvents,
-    TrimRewinds,
-    apply_effects,
-)
+from memprov.core.purge.effects import PurgeEffect, PurgeIndex, RecordTombstones, apply_effects
 from memprov.core.purge.report import Report
 from memprov.core.purge.selection import Selection
 from memprov.core.records import StoreIdentity
-from memprov.core.state import MemorySnapshot
+from memprov.core.state import Atom, MemorySnapshot, atoms
 from memprov.errors import InputError
 
 __all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "plan_atoms"]
@@ -61,7 +45,7 @@ class PurgePlan:
     store: StoreIdentity
     selection: Selection
     level: Level
-    effects: tuple[Effect, ...]
+    effects: tuple[PurgeEffect, ...]
     report: Report
     basis: Basis
 
@@ -98,16 +82,16 @@ class PurgePlan:
         return plan
 
 
-def _is_exclusion(effect: Effect) -> bool:
+def _is_exclusion(effect: PurgeEffect) -> bool:
     return isinstance(effect, RecordTombstones) or (
         isinstance(effect, PurgeIndex) and not effect.chunk_ids and not effect.sources
     )
 
 
-def digest_of(store: StoreIdentity, selection: Selection, level: Level, effects: tuple[Effect, ...]) -> str:
+def digest_of(store: StoreIdentity, selection: Selection, level: Level, effects: tuple[PurgeEffect, ...]) -> str:
     """The digest of a plan's content; the report is derived from it and is left out."""
     data = [_converter().unstructure(value) for value in (store, selection, level)]
-    data.append(_converter().unstructure(list(effects), list[Effect]))
+    data.append(_converter().unstructure(list(effects), list[PurgeEffect]))
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
@@ -117,38 +101,9 @@ def sealed(plan: PurgePlan) -> PurgePlan:
     return evolve(plan, report=evolve(plan.report, plan_digest=digest))
 
 
-def plan_atoms(plan: PurgePlan) -> frozenset[tuple[str, ...]]:
+def plan_atoms(plan: PurgePlan) -> frozenset[Atom]:
     """The plan's effects in their smallest parts, so that an interrupted purge's plan is a subset of the saved one."""
-    return frozenset(_atoms(plan.effects))
-
-
-def _atoms(effects: tuple[Effect, ...]) -> Iterator[tuple[str, ...]]:
-    for effect in effects:
-        name = type(effect).__name__
-        match effect:
-            case RecordTombstones():
-                yield from ((name, effect.agent_id, i) for i in effect.session_ids)
-            case PurgeIndex():
-                yield from ((name, "chunk", i) for i in effect.chunk_ids)
-                yield from ((name, "source", *s) for s in effect.sources)
-            case DropSignals() | DropCheckpoints():
-                yield from ((name, key) for key in effect.keys)
-            case DropRecall():
-                yield from ((name, key) for key in effect.row_keys)
-            case DropSeenScopes():
-                yield from ((name, scope) for scope in effect.scopes)
-            case TrimRewinds() | TrimEvents():
-                yield from (
-                    (name, t.key, t.before, repr(t.items), repr(t.whole), t.key_after or "") for t in effect.trims
-                )
-            case CutPreimages():
-                yield from ((name, c.key, c.before, c.after, repr(c.spans)) for c in effect.cuts)
-            case CutFile():
-                yield (name, effect.path, repr(effect.aliases), effect.before, effect.after, repr(effect.spans))
-            case RemoveFile():
-                yield (name, effect.path, repr(effect.aliases), effect.before)
-            case DropOrigins():
-                yield from ((name, effect.agent_id, str(int(effect.step)), key) for key in effect.entry_keys)
+    return frozenset(atom for effect in plan.effects for atom in atoms(effect))
 
 
 def apply_to_snapshot(snapshot: MemorySnapshot, plan: PurgePlan) -> MemorySnapshot:
@@ -161,5 +116,5 @@ def apply_to_snapshot(snapshot: MemorySnapshot, plan: PurgePlan) -> MemorySnapsh
 @cache
 def _converter() -> cattrs.Converter:
     converter = make_converter(forbid_extra_keys=True)
-    configure_tagged_union(Effect, converter, tag_name="effect")
+    configure_tagged_union(PurgeEffect, converter, tag_name="effect")
     return converter

@@ -20,8 +20,8 @@ from memprov.core.purge.effects import (
     CutFile,
     CutPreimages,
     DropOrigins,
-    Effect,
     PreimageCut,
+    PurgeEffect,
     PurgeIndex,
     RecordTombstones,
     RemoveFile,
@@ -233,7 +233,7 @@ class _Purge:
         )
         return self.collateral.difference(*alive)
 
-    def effects(self) -> Iterator[Effect]:
+    def effects(self) -> Iterator[PurgeEffect]:
         """The effects, in the order of DESIGN 4.1."""
         agent = self.snapshot.store.agent_id
         yield RecordTombstones(agent, self.selection.session_ids)

@@ -30,7 +30,6 @@ from memprov.core.writing.effects import (
     TakeRewinds,
     WriteEffect,
     append_lines,
-    apply_writes,
     replaced_text,
 )
 from memprov.core.writing.ingest import IngestReport, plan_ingestion
@@ -101,7 +100,6 @@ __all__ = [
     "add_history",
     "admit_sources",
     "append_lines",
-    "apply_writes",
     "content_hash",
     "decide_admission",
     "entry_notes",

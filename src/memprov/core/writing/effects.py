@@ -1,4 +1,4 @@
-"""The closed set of effects of the write path: ingestion, backfill, diary, promotion. The twin of ``effects``.
+"""The effects of the write path: ingestion, backfill, diary, promotion.
 
 These carry text, since they bring it in, but no time: whoever applies them stamps it. Two rules hold at any moment, in
 every plan that is made of them. An origin is durable before anything that carries its text can be seen: hence
@@ -6,7 +6,9 @@ every plan that is made of them. An origin is durable before anything that carri
 origins, which nobody could forget (B01, B03). And a plan that was prepared before a session was forgotten does not get
 past its first effect, ``RequireAdmitted`` (I6).
 
-Every effect is idempotent. ``apply_write`` is the model that the stores are tested against (I15).
+What an effect is says ``state.effect``. Of another agent's ledger the model knows only which keys have origins there;
+time stamps and what a snapshot does not hold are passed over. A model raises ``StaleStateError`` at a fence that is no
+longer open and ``ConflictError`` for a file that is not the expected one.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Iterable
 from attrs import evolve, field, frozen
 
 from memprov.core.lineage import OriginTable, TransferEdge, edges_after_drop, joined_edges
-from memprov.core.purge import DropCheckpoints, DropOrigins, DropRecall, DropSeenScopes, DropSignals, apply_effect
+from memprov.core.purge import DropCheckpoints, DropOrigins, DropRecall, DropSeenScopes, DropSignals
 from memprov.core.records import (
     CuratedWrite,
     MemoryFile,
@@ -27,7 +29,7 @@ from memprov.core.records import (
     RewindBatch,
     strings,
 )
-from memprov.core.state import Checkpoint, MemorySnapshot, StagedEntry
+from memprov.core.state import PARTS, Checkpoint, MemorySnapshot, StagedEntry
 from memprov.core.text import digest
 from memprov.errors import ConflictError, StaleStateError
 
@@ -53,8 +55,6 @@ __all__ = [
     "TakeRewinds",
     "WriteEffect",
     "append_lines",
-    "apply_write",
-    "apply_writes",
     "replaced_text",
 ]
 
@@ -70,7 +70,18 @@ class RequireAdmitted:
     """
 
     agent_id: str
-    session_ids: tuple[str, ...] = field(converter=strings)
+    session_ids: tuple[str, ...] = field(converter=strings, metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"check that {len(self.session_ids)} sessions are not forgotten"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        mine = self.agent_id == snapshot.store.agent_id
+        if mine and (gone := snapshot.tombstones.intersection(self.session_ids)):
+            raise StaleStateError(f"forgotten while this was being prepared: {', '.join(sorted(gone))}")
+        return snapshot
 
 
 @frozen
@@ -78,7 +89,18 @@ class RecordOrigins:
     """Join these origins into the agent's ledger, in one transaction; equal rows to the weakest class (D14)."""
 
     agent_id: str
-    origins: tuple[Origin, ...]
+    origins: tuple[Origin, ...] = field(metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"record {len(self.origins)} origins"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        if self.agent_id != snapshot.store.agent_id:
+            keys = (origin.entry_key for origin in self.origins)
+            return evolve(snapshot, sibling_keys=snapshot.sibling_keys.union(keys))
+        return evolve(snapshot, origins=OriginTable.from_rows((*snapshot.origins.rows(), *self.origins)))
 
 
 @frozen
@@ -88,7 +110,17 @@ class ReleaseOrigins:
     """
 
     agent_id: str
-    rows: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, str], ...] = field(metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"take back {len(self.rows)} origins"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        rows = frozenset((entry, self.agent_id, session) for entry, session in self.rows)
+        kept = (r for r in snapshot.origins.rows() if (r.entry_key, r.agent_id, r.session_id) not in rows)
+        return evolve(snapshot, origins=OriginTable.from_rows(kept))
 
 
 @frozen
@@ -96,7 +128,17 @@ class RecordTransfers:
     """Remember in the agent's ledger which entries a survivor was made of: after its origins, before its text."""
 
     agent_id: str
-    edges: tuple[TransferEdge, ...]
+    edges: tuple[TransferEdge, ...] = field(metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"record {len(self.edges)} lineage edges"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        if self.agent_id != snapshot.store.agent_id:
+            return snapshot
+        return evolve(snapshot, transfers=joined_edges((*self.edges, *snapshot.transfers)))
 
 
 @frozen
@@ -104,7 +146,18 @@ class ReleaseTransfers:
     """Forget these transfers: those of what certainly was not published. The twin of ``ReleaseOrigins``."""
 
     agent_id: str
-    transfer_ids: tuple[str, ...] = field(converter=strings)
+    transfer_ids: tuple[str, ...] = field(converter=strings, metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"take back {len(self.transfer_ids)} transfers"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        if self.agent_id != snapshot.store.agent_id:
+            return snapshot
+        gone = frozenset(self.transfer_ids)
+        return evolve(snapshot, transfers=tuple(e for e in snapshot.transfers if e.transfer_id not in gone))
 
 
 @frozen
@@ -115,7 +168,18 @@ class PruneOrigins:
     """
 
     agent_id: str
-    entry_keys: tuple[str, ...] = field(converter=strings)
+    entry_keys: tuple[str, ...] = field(converter=strings, metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"prune the origins of {len(self.entry_keys)} entries"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        if self.agent_id != snapshot.store.agent_id:
+            return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(self.entry_keys))
+        origins = snapshot.origins.without(self.entry_keys, agent_id=self.agent_id)
+        return evolve(snapshot, origins=origins, transfers=edges_after_drop(snapshot.transfers, origins.keys))
 
 
 @frozen
@@ -127,7 +191,16 @@ class AppendCorpus:
 
     path: str
     before: str | None
-    lines: tuple[str, ...] = field(converter=strings)
+    lines: tuple[str, ...] = field(converter=strings, repr=False)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"append to {self.path}"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        now = _text_of(snapshot.corpus, self.path)
+        return evolve(snapshot, corpus=_with_text(snapshot.corpus, self.path, append_lines(now, self)))
 
 
 @frozen
@@ -137,19 +210,43 @@ class StageEntries:
     entries: tuple[StagedEntry, ...]
     evicted: tuple[str, ...] = field(default=(), converter=strings)
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"stage {len(self.entries)} entries"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, recall=_staged(snapshot.recall, self))
+
 
 @frozen
 class MarkPromoted:
     """Stamp these entries as promoted."""
 
-    keys: tuple[str, ...] = field(converter=strings)
+    keys: tuple[str, ...] = field(converter=strings, metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"mark {len(self.keys)} entries as promoted"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return snapshot  # a time stamp, which the model has not
 
 
 @frozen
 class SetCheckpoints:
     """Write these checkpoints, each in place of the one with its key."""
 
-    checkpoints: tuple[Checkpoint, ...]
+    checkpoints: tuple[Checkpoint, ...] = field(metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"set {len(self.checkpoints)} ingestion checkpoints"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, checkpoints=_with(snapshot.checkpoints, (c.key for c in self.checkpoints)))
 
 
 @frozen
@@ -157,8 +254,16 @@ class AddSeenHashes:
     """Add hashes to a scope, at its end and in this order, those not there already; drop the ``outdated`` ones."""
 
     scope: str
-    hashes: tuple[str, ...] = field(converter=strings)
+    hashes: tuple[str, ...] = field(converter=strings, metadata=PARTS)
     outdated: tuple[str, ...] = field(default=(), converter=strings)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "add seen hashes"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, seen_scopes=_with(snapshot.seen_scopes, (self.scope,)))
 
 
 @frozen
@@ -166,8 +271,17 @@ class DropSeenHashes:
     """Take hashes out of a scope; a scope without any is gone."""
 
     scope: str
-    hashes: tuple[str, ...] = field(converter=strings)
+    hashes: tuple[str, ...] = field(converter=strings, metadata=PARTS)
     emptied: bool = False
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "take back seen hashes"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        scopes = snapshot.seen_scopes
+        return evolve(snapshot, seen_scopes=tuple(s for s in scopes if s != self.scope or not self.emptied))
 
 
 @frozen
@@ -176,12 +290,30 @@ class RecordRewind:
 
     batch: RewindBatch
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return "record a rewind batch"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        others = tuple(batch for batch in snapshot.rewinds if batch.key != self.batch.key)
+        return evolve(snapshot, rewinds=tuple(sorted((*others, self.batch), key=lambda batch: batch.key)))
+
 
 @frozen
 class TakeRewinds:
     """Drop rewind batches whose content was taken back."""
 
-    keys: tuple[str, ...] = field(converter=strings)
+    keys: tuple[str, ...] = field(converter=strings, metadata=PARTS)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"drop {len(self.keys)} rewind batches"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        taken = frozenset(self.keys)
+        return evolve(snapshot, rewinds=tuple(batch for batch in snapshot.rewinds if batch.key not in taken))
 
 
 @frozen
@@ -190,7 +322,16 @@ class ReplaceText:
 
     path: str
     before: str | None
-    text: str
+    text: str = field(repr=False)
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"rewrite {self.path}"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        now = _text_of(snapshot.files, self.path)
+        return evolve(snapshot, files=_with_text(snapshot.files, self.path, replaced_text(now, self)))
 
 
 @frozen
@@ -200,8 +341,16 @@ class StorePreimage:
     Nothing happens when the newest preimage is this content already.
     """
 
-    content: str
+    content: str = field(repr=False)
     keep: int = MAX_PREIMAGES
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "keep a preimage"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, preimages=_with_preimage(snapshot.preimages, self))
 
 
 @frozen
@@ -217,6 +366,16 @@ class RecordArtifact:
     session_id: str | None = None
     session_key: str | None = None
 
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"record a write of {self.path}"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        write = CuratedWrite(self.path, 0, self.session_id, self.session_key)
+        others = (w for w in snapshot.ledger_writes if w.path != self.path)
+        return evolve(snapshot, ledger_writes=tuple(sorted((*others, write), key=lambda w: w.path)))
+
 
 @frozen
 class ReleaseArtifact:
@@ -224,6 +383,14 @@ class ReleaseArtifact:
 
     path: str
     file_hash: str
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"take back the record of a write of {self.path}"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The snapshot once this is done."""
+        return evolve(snapshot, ledger_writes=tuple(w for w in snapshot.ledger_writes if w.path != self.path))
 
 
 WriteEffect = (
@@ -272,88 +439,6 @@ def replaced_text(text: str | None, effect: ReplaceText) -> str:
     if (None if text is None else digest(text)) == effect.before or text == effect.text:
         return effect.text
     raise ConflictError(f"{effect.path} changed before it could be replaced; it was left as it is")
-
-
-def apply_writes(snapshot: MemorySnapshot, effects: Iterable[WriteEffect]) -> MemorySnapshot:
-    """The snapshot after the effects of a plan, in order. Pure."""
-    for effect in effects:
-        snapshot = apply_write(snapshot, effect)
-    return snapshot
-
-
-def apply_write(snapshot: MemorySnapshot, effect: WriteEffect) -> MemorySnapshot:  # noqa: C901, PLR0912  # a table
-    """The snapshot after one effect. Pure; time stamps and what a snapshot does not hold are passed over.
-
-    Of another agent's ledger the snapshot knows only which keys have origins there. Raises ``StaleStateError`` at a
-    fence that is no longer open, ``ConflictError`` for a file that is not the expected one.
-    """
-    match effect:
-        case RequireAdmitted():
-            mine = effect.agent_id == snapshot.store.agent_id
-            if mine and (gone := snapshot.tombstones.intersection(effect.session_ids)):
-                raise StaleStateError(f"forgotten while this was being prepared: {', '.join(sorted(gone))}")
-            return snapshot
-        case RecordOrigins():
-            if effect.agent_id != snapshot.store.agent_id:
-                keys = (origin.entry_key for origin in effect.origins)
-                return evolve(snapshot, sibling_keys=snapshot.sibling_keys.union(keys))
-            return evolve(snapshot, origins=OriginTable.from_rows((*snapshot.origins.rows(), *effect.origins)))
-        case ReleaseOrigins():
-            rows = frozenset((entry, effect.agent_id, session) for entry, session in effect.rows)
-            kept = (r for r in snapshot.origins.rows() if (r.entry_key, r.agent_id, r.session_id) not in rows)
-            return evolve(snapshot, origins=OriginTable.from_rows(kept))
-        case RecordTransfers() | ReleaseTransfers() | PruneOrigins():
-            return _transferred(snapshot, effect)
-        case AppendCorpus():
-            now = _text_of(snapshot.corpus, effect.path)
-            return evolve(snapshot, corpus=_with_text(snapshot.corpus, effect.path, append_lines(now, effect)))
-        case ReplaceText():
-            now = _text_of(snapshot.files, effect.path)
-            return evolve(snapshot, files=_with_text(snapshot.files, effect.path, replaced_text(now, effect)))
-        case StageEntries():
-            return evolve(snapshot, recall=_staged(snapshot.recall, effect))
-        case SetCheckpoints():
-            return evolve(snapshot, checkpoints=_with(snapshot.checkpoints, (c.key for c in effect.checkpoints)))
-        case AddSeenHashes():
-            return evolve(snapshot, seen_scopes=_with(snapshot.seen_scopes, (effect.scope,)))
-        case DropSeenHashes():
-            scopes = snapshot.seen_scopes
-            return evolve(snapshot, seen_scopes=tuple(s for s in scopes if s != effect.scope or not effect.emptied))
-        case RecordRewind():
-            others = tuple(batch for batch in snapshot.rewinds if batch.key != effect.batch.key)
-            return evolve(snapshot, rewinds=tuple(sorted((*others, effect.batch), key=lambda batch: batch.key)))
-        case TakeRewinds():
-            taken = frozenset(effect.keys)
-            return evolve(snapshot, rewinds=tuple(batch for batch in snapshot.rewinds if batch.key not in taken))
-        case StorePreimage():
-            return evolve(snapshot, preimages=_with_preimage(snapshot.preimages, effect))
-        case RecordArtifact():
-            write = CuratedWrite(effect.path, 0, effect.session_id, effect.session_key)
-            others_ = (w for w in snapshot.ledger_writes if w.path != effect.path)
-            return evolve(snapshot, ledger_writes=tuple(sorted((*others_, write), key=lambda w: w.path)))
-        case ReleaseArtifact():
-            return evolve(snapshot, ledger_writes=tuple(w for w in snapshot.ledger_writes if w.path != effect.path))
-        case MarkPromoted():
-            return snapshot
-        case DropOrigins() if effect.agent_id != snapshot.store.agent_id:
-            return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(effect.entry_keys))
-        case _:
-            return apply_effect(snapshot, effect)
-
-
-def _transferred(snapshot: MemorySnapshot, effect: RecordTransfers | ReleaseTransfers | PruneOrigins) -> MemorySnapshot:
-    if effect.agent_id != snapshot.store.agent_id:
-        pruned = effect.entry_keys if isinstance(effect, PruneOrigins) else ()
-        return evolve(snapshot, sibling_keys=snapshot.sibling_keys.difference(pruned))
-    match effect:
-        case RecordTransfers():
-            return evolve(snapshot, transfers=joined_edges((*effect.edges, *snapshot.transfers)))
-        case ReleaseTransfers():
-            gone = frozenset(effect.transfer_ids)
-            return evolve(snapshot, transfers=tuple(e for e in snapshot.transfers if e.transfer_id not in gone))
-        case PruneOrigins():
-            origins = snapshot.origins.without(effect.entry_keys, agent_id=effect.agent_id)
-            return evolve(snapshot, origins=origins, transfers=edges_after_drop(snapshot.transfers, origins.keys))
 
 
 def _text_of(files: tuple[MemoryFile, ...], path: str) -> str | None:

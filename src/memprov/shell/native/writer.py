@@ -15,7 +15,7 @@ from attrs import frozen
 
 from memprov.core.consolidation import Sibling
 from memprov.core.lineage import Basis
-from memprov.core.purge import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile, Selection
+from memprov.core.purge import CutFile, DropOrigins, PurgeEffect, PurgeIndex, RecordTombstones, RemoveFile, Selection
 from memprov.core.records import strings
 from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import digest
@@ -90,7 +90,7 @@ class NativeWriter:
         """Whether a ledger was made."""
         return self.quiet.exists(file)
 
-    def admit(self, effects: tuple[Effect, ...]) -> None:
+    def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""
         for effect in effects:
             if isinstance(effect, RecordTombstones | DropOrigins):
@@ -100,7 +100,7 @@ class NativeWriter:
                     if not is_storable(session_id):
                         raise RefusedError(f"the session id {session_id!r} is no valid text, so no ledger can hold it")
 
-    def apply(self, effect: Effect, basis: Basis) -> bool:
+    def apply(self, effect: PurgeEffect, basis: Basis) -> bool:
         """Carry out one effect of a purge, durably; see ``memprov.shell.port.Writer``."""
         try:
             match effect:
@@ -137,7 +137,7 @@ class NativeWriter:
         except UnicodeEncodeError as error:
             raise InputError(f"a key or id of {type(effect).__name__} is no valid text") from error
 
-    def _write(self, effect: WriteEffect | Effect) -> None:
+    def _write(self, effect: WriteEffect | PurgeEffect) -> None:
         match effect:
             case RequireAdmitted():
                 self.read(self._file_of(effect.agent_id), lambda ledger: agent.require_admitted(ledger, effect))

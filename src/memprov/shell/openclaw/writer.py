@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from memprov.core.lineage import Basis
-from memprov.core.purge import CutFile, DropOrigins, Effect, PurgeIndex, RecordTombstones, RemoveFile, Selection
+from memprov.core.purge import CutFile, DropOrigins, PurgeEffect, PurgeIndex, RecordTombstones, RemoveFile, Selection
 from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.openclaw.ledger import (
@@ -42,7 +42,7 @@ class OpenClawWriter:
         """As ``Store.snapshot``, under the lock; a busy writer elsewhere in the databases does not disturb it."""
         return read_snapshot(self.layout, OrdinaryAccess(), selection, self.clock)
 
-    def admit(self, effects: tuple[Effect, ...]) -> None:
+    def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""
         for effect in effects:
             if isinstance(effect, PurgeIndex):
@@ -56,7 +56,7 @@ class OpenClawWriter:
             elif isinstance(effect, DropOrigins):
                 self._require_own_agent(effect.agent_id)
 
-    def apply(self, effect: Effect, basis: Basis) -> bool:
+    def apply(self, effect: PurgeEffect, basis: Basis) -> bool:
         """Carry out one effect, durably; see ``memprov.shell.port.Writer``."""
         self.lease.confirm()
         try:
@@ -64,7 +64,7 @@ class OpenClawWriter:
         except RefusedError as error:  # it is too late to refuse
             raise PartialError(str(error)) from error
 
-    def _apply(self, effect: Effect, basis: Basis) -> bool:
+    def _apply(self, effect: PurgeEffect, basis: Basis) -> bool:
         layout, now_ms = self.layout, int(self.clock() * 1000)
         match effect:
             case RecordTombstones():
