@@ -14,16 +14,10 @@ from memprov.core.writing.effects import (
     AppendCorpus,
     DropSeenHashes,
     MarkPromoted,
-    PruneOrigins,
     RecordArtifact,
-    RecordOrigins,
     RecordRewind,
-    RecordTransfers,
     ReleaseArtifact,
-    ReleaseOrigins,
-    ReleaseTransfers,
     ReplaceText,
-    RequireAdmitted,
     SetCheckpoints,
     StageEntries,
     StorePreimage,
@@ -33,6 +27,14 @@ from memprov.core.writing.effects import (
     replaced_text,
 )
 from memprov.core.writing.ingest import IngestReport, plan_ingestion
+from memprov.core.writing.lineage_effects import (
+    PruneOrigins,
+    RecordOrigins,
+    RecordTransfers,
+    ReleaseOrigins,
+    ReleaseTransfers,
+    RequireAdmitted,
+)
 from memprov.core.writing.narrative import Dropped, PendingNarrative, plan_narrative
 from memprov.core.writing.promote import (
     MEMORY_HEADER,

@@ -26,15 +26,8 @@ from memprov.core.writing.candidates import (
     per_source_limit,
     scan_source,
 )
-from memprov.core.writing.effects import (
-    AddSeenHashes,
-    AppendCorpus,
-    RecordOrigins,
-    RequireAdmitted,
-    SetCheckpoints,
-    StageEntries,
-    WriteEffect,
-)
+from memprov.core.writing.effects import AddSeenHashes, AppendCorpus, SetCheckpoints, StageEntries, WriteEffect
+from memprov.core.writing.lineage_effects import RecordOrigins, RequireAdmitted
 from memprov.core.writing.recording import Claim, SignalKind, Staged, stage_claims
 from memprov.core.writing.sources import Admitted, Transcript
 from memprov.errors import InputError

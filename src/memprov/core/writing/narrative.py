@@ -25,7 +25,8 @@ from memprov.core.writing.diary import (
     day_title,
     diary_context,
 )
-from memprov.core.writing.effects import RecordOrigins, ReplaceText, RequireAdmitted, WriteEffect
+from memprov.core.writing.effects import ReplaceText, WriteEffect
+from memprov.core.writing.lineage_effects import RecordOrigins, RequireAdmitted
 
 __all__ = ["Dropped", "NarrativePlan", "PendingNarrative", "plan_narrative"]
 

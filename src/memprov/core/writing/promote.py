@@ -28,7 +28,8 @@ from memprov.core.text import (
     u16_length,
 )
 from memprov.core.writing.candidates import truncated
-from memprov.core.writing.effects import MarkPromoted, ReplaceText, RequireAdmitted, WriteEffect
+from memprov.core.writing.effects import MarkPromoted, ReplaceText, WriteEffect
+from memprov.core.writing.lineage_effects import RequireAdmitted
 from memprov.core.writing.ranking import Gate, Signals, Thresholds, gate, signals_of, unique_queries
 
 __all__ = [
