@@ -7,19 +7,24 @@ Then one of them is forgotten: previewed, purged, fed again, and looked for in e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import click
 from attrs import evolve
 
+from memprov.cli.printing import say
 from memprov.cli.reading import describe_report
 from memprov.core.purge import Artifacts, Selectors
 from memprov.core.records import Identity, SessionRecord
 from memprov.core.writing import AdmissionPolicy, Message, Thresholds
+from memprov.errors import InputError
 from memprov.shell.native import NativeStore, open_store
 from memprov.shell.runner import forget, preview
 from memprov.shell.sweeps import ingest, promote
 
-__all__ = ["run_demo"]
+__all__ = ["demo_command", "run_demo"]
 
 _START = 1_795_597_200_000  # 2026-11-25 09:00 UTC
 _DAY = 86_400_000
@@ -67,6 +72,17 @@ def _messages(session: str) -> list[Message]:
         evolve(message, number=number + 1, timestamp_ms=first + number * 1000)
         for number, message in enumerate(said[session], 1)
     ]
+
+
+@click.command("demo")
+@click.option("--directory", metavar="DIR", type=click.Path(file_okay=False), help="Keep the demo's store here.")
+def demo_command(directory: str | None) -> None:
+    """Build a small store, forget a session, and look for what is left."""
+    with ExitStack() as stack:
+        place = Path(directory or stack.enter_context(TemporaryDirectory(prefix="memprov-demo-")))
+        if place.exists() and any(place.iterdir()):
+            raise InputError(f"{place} is not empty; the demo makes a store of its own")
+        say(run_demo(place))
 
 
 def run_demo(directory: Path) -> Iterator[str]:

@@ -21,13 +21,13 @@ def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     if not report.session_ids:
         yield "  no session matches"
     for resolution in report.session_resolutions[:_SHOWN]:
-        key = f"  {_shown(resolution.session_key)}" if resolution.session_key else ""
+        key = f"  {resolution.session_key}" if resolution.session_key else ""
         source = _SOURCES.get(resolution.source, resolution.source.value)
-        yield f"  {_shown(resolution.session_id)}{key}  ({source})"
+        yield f"  {resolution.session_id}{key}  ({source})"
     yield from _more(len(report.session_resolutions))
     for match in report.participant_matches:
-        kinds = ", ".join(f"{i.kind} {_shown(i.id)}" for i in match.identities) or "nobody"
-        yield f"  participant {_shown(match.actor_id)}: {kinds}"
+        kinds = ", ".join(f"{i.kind} {i.id}" for i in match.identities) or "nobody"
+        yield f"  participant {match.actor_id}: {kinds}"
     yield ""
     yield "Goes" if report.dry_run else "Gone"
     yield from _gone(report)
@@ -53,7 +53,7 @@ def describe_sessions(rows: Iterable[SessionRecord], forgotten: Collection[str] 
         )
         details = "; ".join(f"{name} {value}" for name, value in known if value)
         state = f"{row.state.value}, forgotten" if row.session_id in forgotten else row.state.value
-        cells.append((_shown(row.session_id), state, row.kind.value, _shown(row.session_key or "-"), _shown(details)))
+        cells.append((row.session_id, state, row.kind.value, row.session_key or "-", details))
     widths = [max(len(line[column]) for line in cells) for column in range(4)]
     for line in cells:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
@@ -121,7 +121,7 @@ def _files(plan: PurgePlan) -> Iterator[str]:
         if isinstance(effect, RemoveFile):
             yield f"           {effect.path}: the file goes"
         else:
-            yield f"           {_shown(effect.path)}: {sum(end - start for start, end in effect.spans)} bytes of it"
+            yield f"           {effect.path}: {sum(end - start for start, end in effect.spans)} bytes of it"
     yield from _more(len(files))
 
 
@@ -136,18 +136,13 @@ def _review(report: Report) -> Iterator[str]:
     for title, items in groups:
         if items:
             yield f"  {title}: {len(items)}"
-            yield from (f"    {_shown(item)}" for item in items[:_SHOWN])
+            yield from (f"    {item}" for item in items[:_SHOWN])
             yield from _more(len(items))
 
 
 def _more(count: int) -> Iterator[str]:
     if count > _SHOWN:
         yield f"    … and {count - _SHOWN} more (--json lists all)"
-
-
-def _shown(text: str) -> str:
-    """The text if a terminal can show it as it is, else with its odd characters escaped."""
-    return text if text.isprintable() else repr(text)
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

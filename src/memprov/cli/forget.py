@@ -1,0 +1,122 @@
+"""``memprov forget`` and ``memprov apply``: preview, save, carry out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from memprov.cli.options import StoreOptions, json_option, store_options
+from memprov.cli.printing import document, progress, say
+from memprov.cli.reading import describe_report
+from memprov.core.purge import MAX_PLAN_BYTES, Level, PurgePlan, Report, Selectors
+from memprov.errors import InputError
+from memprov.shell.native import open_store
+from memprov.shell.openclaw import open_openclaw
+from memprov.shell.port import Store
+from memprov.shell.runner import apply_plan, forget, preview
+
+__all__ = ["apply_command", "forget_command"]
+
+_BREAK_LOCK = click.option(
+    "--break-lock", is_flag=True, help="Take over a lock whose owner cannot be judged from here."
+)
+# The names themselves: an enumeration is offered by click 8.2 and later under its members' names.
+_LEVELS = click.Choice([level.value for level in Level])
+
+
+@click.command("forget")
+@store_options
+@click.option("--session", "sessions", metavar="ID_OR_KEY", multiple=True, help="A session, by exact id or key.")
+@click.option("--hook-source", "hook_sources", metavar="SOURCE", multiple=True, help="gmail, email, webhook …")
+@click.option("--participant", "participants", metavar="ACTOR_ID", multiple=True, help="Sessions with this actor.")
+@click.option("--since", metavar="TIME", help="Only sessions created since: an ISO date or date-time (UTC).")
+@click.option("--dry-run", is_flag=True, help="Report what would go; change nothing.")
+@click.option("--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan, for apply.")
+@click.option("--level", type=_LEVELS, default=Level.LOGICAL.value, show_default=True, help="How far to go.")
+@_BREAK_LOCK
+@json_option
+def forget_command(  # one parameter per option
+    place: StoreOptions,
+    sessions: tuple[str, ...],
+    hook_sources: tuple[str, ...],
+    participants: tuple[str, ...],
+    since: str | None,
+    plan_out: str | None,
+    level: str,
+    *,
+    dry_run: bool,
+    break_lock: bool,
+    as_json: bool,
+) -> None:
+    """Remove what the selected sessions produced, and keep it out. Deletes at once unless --dry-run is given."""
+    selectors = Selectors(sessions, hook_sources, participants, since)
+    selectors.require()
+    opened = place.open()
+    plan = preview(opened, selectors, level=level) if dry_run or plan_out else None
+    if plan is not None and plan_out is not None:
+        _save(plan, plan_out)
+    if plan is not None and dry_run:
+        _print(plan.report, plan, as_json=as_json)
+        return
+    with progress() as watched:
+        if plan is not None:
+            report = apply_plan(opened, plan, break_lock=break_lock, progress=watched)
+        else:
+            report = forget(opened, selectors, level=level, break_lock=break_lock, progress=watched)
+    _print(report, None, as_json=as_json)
+
+
+@click.command("apply")
+@click.argument("plan_file", metavar="PLAN", type=click.Path(dir_okay=False))
+@click.option("--session-store", metavar="PATH", help="As it was given when the plan was made.")
+@_BREAK_LOCK
+@json_option
+def apply_command(plan_file: str, session_store: str | None, *, break_lock: bool, as_json: bool) -> None:
+    """Carry out a saved plan, if it still says what would be done."""
+    plan = PurgePlan.from_json(_load(plan_file))
+    identity = plan.store
+    store: Store
+    if identity.kind == "openclaw":
+        store = open_openclaw(identity.state_root, identity.agent_id, identity.workspace_root, session_store)
+    else:
+        store = open_store(identity.state_root, identity.agent_id, identity.workspace_root, create=False)
+    with progress() as watched:
+        report = apply_plan(store, plan, break_lock=break_lock, progress=watched)
+    _print(report, None, as_json=as_json)
+
+
+def _save(plan: PurgePlan, target: str) -> None:
+    if not target.strip():
+        raise InputError("--plan-out is blank")
+    path = Path(target).resolve()
+    if path.exists() and not path.is_file():
+        raise InputError(f"the plan cannot be written to {target}, which is no regular file; nothing was changed")
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        scratch.write_text(plan.to_json(), encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise InputError(
+            f"the plan cannot be written to {target}: {error.strerror}; nothing else was changed"
+        ) from error
+
+
+def _load(source: str) -> str:
+    try:
+        with Path(source).open("rb") as file:
+            data = file.read(MAX_PLAN_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{source} cannot be read: {error.strerror}; nothing was changed") from error
+    return data.decode("utf-8", "replace")
+
+
+def _print(report: Report, plan: PurgePlan | None, *, as_json: bool) -> None:
+    if as_json:
+        document(report.to_json())
+        return
+    say(describe_report(report, plan))
+    if report.dry_run and report.session_ids:
+        say(["Nothing was changed. The same command without --dry-run does this."])
