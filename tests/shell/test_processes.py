@@ -39,7 +39,7 @@ def test_finished_process_is_dead() -> None:
     assert not process_alive(dead_pid())
 
 
-@pytest.mark.parametrize("pid", [0, -1, -os.getpid(), UNKNOWN_PID, 10**30])
+@pytest.mark.parametrize("pid", [0, -1, pytest.param(-os.getpid(), id="own group"), UNKNOWN_PID, 10**30])
 def test_a_number_that_no_process_can_have_is_dead(pid: int) -> None:
     assert not process_alive(pid)
 

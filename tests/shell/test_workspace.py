@@ -598,8 +598,8 @@ def test_report_B37_nothing_beyond_the_known_names_is_taken_for_a_copy(tmp_path:
         (NOBODY, 3599, True, False),
         (NOBODY, 3601, True, True),
         (NOBODY, -100, False, False),
-        (os.getpid(), 61, False, False),
-        (os.getpid(), 3601, False, True),
+        pytest.param(os.getpid(), 61, False, False, id="alive, over a minute"),
+        pytest.param(os.getpid(), 3601, False, True, id="alive, over an hour"),
     ],
 )
 def test_D18_an_OpenClaw_writer_is_gone_when_dead_for_a_minute(
@@ -622,8 +622,8 @@ def test_D18_an_OpenClaw_writer_is_gone_when_dead_for_a_minute(
         (NOBODY, "unknown", "ours", True),
         (NOBODY, "17", "ours", True),
         (NOBODY, "17", "0" * 16, False),
-        (os.getpid(), "unknown", "ours", False),
-        (os.getpid(), "ours", "ours", False),
+        pytest.param(os.getpid(), "unknown", "ours", False, id="alive, start unknown"),
+        pytest.param(os.getpid(), "ours", "ours", False, id="alive"),
     ],
 )
 def test_D19_our_own_writer_is_gone_as_soon_as_it_is_dead(
