@@ -15,14 +15,14 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 def tests(session: nox.Session) -> None:
     """Run the tests with the bounded Hypothesis profile; arguments go to pytest."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
 
 
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Run the tests and measure branches: all of the core must be reached."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "--cov", "--cov-report=", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", "--cov", "--cov-report=", *session.posargs)
     session.run("coverage", "report")
     session.run("coverage", "report", "--include=src/memprov/core/*", "--fail-under=100")
 
@@ -32,7 +32,7 @@ def fuzz(session: nox.Session) -> None:
     """Run the property tests at length: 2,000 fresh examples each (arguments select others)."""
     session.install("-e", ".[test]")
     selection = session.posargs or ["-m", "hypothesis"]
-    session.run("python", "-m", "pytest", "--hypothesis-profile=long", *selection)
+    session.run("python", "-m", "pytest", "-n", "auto", "--hypothesis-profile=long", *selection)
 
 
 @nox.session

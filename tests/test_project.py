@@ -35,7 +35,7 @@ def names_in_tests() -> Iterator[str]:
 def test_the_ci_runs_the_tests_as_the_readme_does() -> None:
     in_readme = re.findall(r"bin/python -m pytest(.*)$", read("README.md"), re.MULTILINE)
     in_ci = re.findall(r'bin/python" -m pytest(.*?)(?: 2>&1.*)?$', read(".ci/run"), re.MULTILINE)
-    assert in_readme == in_ci == [""]
+    assert in_readme == in_ci == [" -n auto"]
 
 
 def test_the_ci_script_can_be_run() -> None:
