@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from memprov.core.records import CuratedWrite, RecallEntry
 from memprov.core.state import MemorySnapshot
 from memprov.core.text import digest, json_text
-from memprov.shell.openclaw.config import workspace_key
+from memprov.shell.openclaw.layout import workspace_key
 from memprov.shell.openclaw.state import CHECKPOINTS, EVENTS, META, OWNER, PREIMAGES, RECALL, REWINDS, SEEN, SIGNALS
 
 __all__ = ["state_rows"]

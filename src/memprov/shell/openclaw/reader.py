@@ -12,14 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from memprov.core.purge import Selection
-from memprov.core.records import StoreIdentity
 from memprov.core.state import MemorySnapshot
-from memprov.shell.openclaw.config import Config, Place, SessionStore, suffixed
 from memprov.shell.openclaw.curated import search_transcripts
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
+from memprov.shell.openclaw.layout import Config, Layout, suffixed
 from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
 from memprov.shell.openclaw.state import has_rows, read_state, recorded_workspaces
@@ -29,26 +28,7 @@ from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.workspace import scan
 from memprov.shell.workspace.tree import shown
 
-__all__ = ["Layout", "find_session_database", "read_catalogue", "read_snapshot", "with_recorded_spelling"]
-
-
-@frozen
-class Layout:
-    """Where everything of one agent is."""
-
-    config: Config
-    place: Place
-    sessions: SessionStore
-
-    @property
-    def agent_id(self) -> str:
-        """Whose store this is."""
-        return self.place.agent_id
-
-    @property
-    def identity(self) -> StoreIdentity:
-        """The agent and the real roots."""
-        return StoreIdentity("openclaw", self.agent_id, os.path.realpath(self.config.state_dir), self.place.workspace)
+__all__ = ["find_session_database", "read_catalogue", "read_snapshot", "with_recorded_spelling"]
 
 
 def read_catalogue(layout: Layout, access: Access) -> SessionList:

@@ -13,11 +13,10 @@ from memprov.core.purge import Selection
 from memprov.core.records import SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 from memprov.errors import StoreNotFoundError
-from memprov.shell.openclaw.config import read_config, resolve_place
+from memprov.shell.openclaw.layout import Layout, read_config, resolve_place
 from memprov.shell.openclaw.ledger import VectorLoader, load_sqlite_vec
 from memprov.shell.openclaw.lock import held
 from memprov.shell.openclaw.reader import (
-    Layout,
     find_session_database,
     read_catalogue,
     read_snapshot,

@@ -10,6 +10,7 @@ from memprov.core.lineage import Basis
 from memprov.core.purge import CutFile, DropOrigins, PurgeEffect, PurgeIndex, RecordTombstones, RemoveFile, Selection
 from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
+from memprov.shell.openclaw.layout import Layout
 from memprov.shell.openclaw.ledger import (
     VectorLoader,
     check_index,
@@ -19,7 +20,7 @@ from memprov.shell.openclaw.ledger import (
     record_tombstones,
 )
 from memprov.shell.openclaw.lock import Lease
-from memprov.shell.openclaw.reader import Layout, read_snapshot
+from memprov.shell.openclaw.reader import read_snapshot
 from memprov.shell.openclaw.state_writer import StateWriter
 from memprov.shell.openclaw.values import is_storable
 from memprov.shell.sqlite import Database, OrdinaryAccess

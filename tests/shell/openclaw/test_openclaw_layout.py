@@ -13,7 +13,7 @@ import pytest
 from memprov.core.purge import Selectors, select_sessions
 from memprov.errors import CorruptStoreError, RefusedError, StoreNotFoundError
 from memprov.shell.openclaw import open_openclaw
-from memprov.shell.openclaw.config import read_config, resolve_place
+from memprov.shell.openclaw.layout import read_config, resolve_place
 from tests.shell.openclaw.lab import Lab, sha
 
 HOME = {"HOME": "/home/ana"}

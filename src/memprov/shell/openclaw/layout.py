@@ -17,11 +17,12 @@ from typing import cast
 
 from attrs import field, frozen
 
+from memprov.core.records import StoreIdentity
 from memprov.errors import CorruptStoreError, RefusedError, StoreNotFoundError
 from memprov.shell.openclaw.values import Json, object_of
 from memprov.shell.sqlite import Database
 
-__all__ = ["Config", "Place", "SessionStore", "read_config", "resolve_place", "suffixed", "workspace_key"]
+__all__ = ["Config", "Layout", "Place", "SessionStore", "read_config", "resolve_place", "suffixed", "workspace_key"]
 
 #: The newest schemas of OpenClaw 2026.9.6 (``PRAGMA user_version``).
 AGENT_SCHEMA = 23
@@ -122,6 +123,25 @@ class Place:
         """The digests of all spellings (D12), host events being filed under the composed form."""
         composed = (unicodedata.normalize("NFC", path) for path in self.spellings)
         return frozenset(map(workspace_key, (*self.spellings, *composed)))
+
+
+@frozen
+class Layout:
+    """Where everything of one agent is."""
+
+    config: Config
+    place: Place
+    sessions: SessionStore
+
+    @property
+    def agent_id(self) -> str:
+        """Whose store this is."""
+        return self.place.agent_id
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """The agent and the real roots."""
+        return StoreIdentity("openclaw", self.agent_id, os.path.realpath(self.config.state_dir), self.place.workspace)
 
 
 def read_config(state_dir: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> Config:
