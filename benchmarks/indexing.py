@@ -25,8 +25,8 @@ from memprov import Selectors, SessionRecord, forget, open_store
 from memprov.core.writing import Message
 from memprov.shell.index import Embedder, rebuild_index, reconcile, search, sync_index
 from memprov.shell.native import NativeStore
-from memprov.shell.openclaw.ledger import load_sqlite_vec
 from memprov.shell.vectors import ExactVectors, LanceVectors, SqliteVecVectors, VectorIndex, VectorMemory, unit_rows
+from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.testing import ToyEmbedder
 
 __all__ = ["main", "measure_store", "measure_vectors"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["Row", "Value", "integer", "is_storable", "text"]
+from memprov.core.text import to_text
+
+__all__ = ["Row", "Value", "from_raw", "integer", "is_storable", "text"]
 
 #: What SQLite stores; apsw names this type in its stubs only.
 Value = None | int | float | bytes | str
@@ -34,3 +36,8 @@ def integer(value: object, default: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return default
     return int(value)
+
+
+def from_raw(value: Value) -> str:
+    """Text that need not be valid Unicode, read through ``CAST(… AS BLOB)``; ``to_bytes`` wrote it as a blob."""
+    return to_text(value) if isinstance(value, bytes) else ""

@@ -23,7 +23,7 @@ from memprov.core.state import MemorySnapshot
 from memprov.core.text import corpus_owner, json_text, strip_prefix, to_bytes
 from memprov.errors import InputError
 from memprov.shell.openclaw.layout import workspace_key
-from memprov.shell.openclaw.ledger import load_sqlite_vec
+from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.testing.openclaw_schema import (
     AGENT_VERSION,
     SHARED_VERSION,

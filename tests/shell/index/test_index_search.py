@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memprov.errors import InputError
 from memprov.shell.index import Hit, search, sync_index
-from memprov.shell.native.database import transaction
+from memprov.shell.statements import transaction
 from memprov.shell.vectors import VectorMemory
 from memprov.testing import ToyEmbedder
 from tests.shell.index.world import CANARY, TWIN, World

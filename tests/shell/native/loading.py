@@ -17,8 +17,9 @@ from memprov.core.records import MemoryFile, SessionRecord
 from memprov.core.state import MemorySnapshot, StagedEntry
 from memprov.core.text import to_bytes
 from memprov.shell.native import NativeStore, NativeWriter, open_store
-from memprov.shell.native.database import LedgerFile, raw, transaction
+from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.state import put_entry
+from memprov.shell.statements import transaction
 from memprov.shell.workspace import CALLS
 
 __all__ = [
@@ -176,13 +177,13 @@ def _write_agent_part(
     many("INSERT INTO tombstones VALUES (?, 'forgotten', 0)", [(name,) for name in sorted(snapshot.tombstones)])
     many(
         "INSERT INTO sources (path, source, hash, mtime_ms, size) VALUES (CAST(? AS TEXT), ?, 'h', 0, 0)",
-        [(raw(s.path), s.source) for s in snapshot.sources],
+        [(to_bytes(s.path), s.source) for s in snapshot.sources],
     )
     for chunk in snapshot.chunks.rows():
         connection.execute(
             "INSERT INTO chunks (chunk_id, path, source, start_line, end_line, hash, model, text, updated_at_ms) "
             "VALUES (?, CAST(? AS TEXT), ?, 1, 1, 'h', 'none', CAST(? AS TEXT), 0)",
-            (chunk.id, raw(chunk.path), chunk.source, raw(chunk.text)),
+            (chunk.id, to_bytes(chunk.path), chunk.source, to_bytes(chunk.text)),
         )
         connection.execute(
             "INSERT INTO chunk_provenance VALUES (?, ?, ?, 0, NULL)",
@@ -221,17 +222,17 @@ def _write_shared_part(connection: apsw.Connection, snapshot: MemorySnapshot) ->
         connection.execute("INSERT INTO rewind_batches VALUES (?, 0)", (batch.key,))
         many(
             "INSERT INTO rewind_candidates VALUES (?, ?, CAST(? AS TEXT))",
-            [(batch.key, position, raw(candidate)) for position, candidate in enumerate(batch.candidates)],
+            [(batch.key, position, to_bytes(candidate)) for position, candidate in enumerate(batch.candidates)],
         )
     many(
         "INSERT INTO preimages VALUES (?, ?, CAST(? AS TEXT))",
-        [(p.key, number, raw(p.content)) for number, p in enumerate(snapshot.preimages)],
+        [(p.key, number, to_bytes(p.content)) for number, p in enumerate(snapshot.preimages)],
     )
     many(
         "INSERT INTO writes (path, agent_id, session_id, session_key, origin_class, file_hash, observed_at_ms) "
         "VALUES (CAST(? AS TEXT), ?, ?, ?, 'agent', 'h', ?)",
         [
-            (raw(w.path), snapshot.store.agent_id, w.session_id, w.session_key, w.observed_at_ms)
+            (to_bytes(w.path), snapshot.store.agent_id, w.session_id, w.session_key, w.observed_at_ms)
             for w in snapshot.ledger_writes
         ],
     )

@@ -51,7 +51,7 @@ from memprov.core.text import json_text, promotion_marker
 from memprov.core.writing import RecordOrigins, StageEntries
 from memprov.errors import LockHeldError, PartialError, SelectorError, StalePlanError
 from memprov.shell.native import NativeStore, NativeWriter, open_store
-from memprov.shell.native.database import transaction
+from memprov.shell.statements import transaction
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 from tests.core.worlds import corpus_line
 from tests.shell.native.loading import (

@@ -19,7 +19,7 @@ from attrs import define, evolve, field
 
 from memprov.core.text import json_text
 from memprov.shell.openclaw import OpenClawStore, open_openclaw
-from memprov.shell.openclaw.ledger import load_sqlite_vec
+from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 
 __all__ = ["NOW", "Clock", "Lab", "Leftover", "fingerprint", "sha"]
 

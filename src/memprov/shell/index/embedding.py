@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memprov.core.index import EmbedderIdentity
 from memprov.errors import InputError
 from memprov.shell.cells import text
-from memprov.shell.native.database import batches
+from memprov.shell.statements import batches
 from memprov.shell.vectors.port import unit_rows
 
 __all__ = ["Embedder", "embed", "read_cache"]

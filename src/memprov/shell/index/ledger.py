@@ -25,10 +25,11 @@ from memprov.core.index import (
     check_source,
 )
 from memprov.core.records import OriginClass, SessionRecord
-from memprov.shell.cells import integer, text
-from memprov.shell.native.database import batches, from_raw, raw
+from memprov.core.text import to_bytes
+from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.native.ledger import delete_chunks, raise_revision
 from memprov.shell.native.sessions import forgotten_ids, read_sessions
+from memprov.shell.statements import batches
 
 __all__ = ["FileLook", "Publication", "read_index_state", "revision_of"]
 
@@ -133,7 +134,7 @@ class Publication:
         keep = {(e.fence.path, e.fence.source): frozenset(c.id for c in e.chunks) for e in opened}
         old: list[str] = []
         for path, source in dict.fromkeys((*gone, *keep)):
-            place = raw(path), source
+            place = to_bytes(path), source
             kept = keep.get((path, source), frozenset())
             rows = self.connection.execute(
                 "SELECT chunk_id, hash FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", place
@@ -161,7 +162,7 @@ class Publication:
     def _is_open(self, effect: PublishSource, tombstones: frozenset[str], sessions: dict[str, SessionRecord]) -> bool:
         fence = effect.fence
         rows = self.connection.execute(
-            "SELECT hash FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(fence.path), fence.source)
+            "SELECT hash FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (to_bytes(fence.path), fence.source)
         )
         indexed = next((text(row[0]) for row in rows), None)
         digest, origin_class = (None, None) if fence.session_id is not None else self.look(fence.path)
@@ -175,7 +176,7 @@ class Publication:
         there = {
             text(row[0])
             for row in self.connection.execute(
-                "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source)
+                "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (to_bytes(path), source)
             )
         }
         for chunk in effect.chunks:
@@ -187,7 +188,7 @@ class Publication:
             "INSERT INTO sources (path, source, hash, mtime_ms, size) VALUES (CAST(? AS TEXT), ?, ?, ?, ?) "
             "ON CONFLICT (path, source) DO UPDATE SET hash = excluded.hash, mtime_ms = excluded.mtime_ms, "
             "size = excluded.size",
-            (raw(path), source, effect.fence.hash, effect.mtime_ms, effect.size),
+            (to_bytes(path), source, effect.fence.hash, effect.mtime_ms, effect.size),
         )
         self.connection.executemany(
             "INSERT OR REPLACE INTO embedding_cache VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -204,13 +205,13 @@ class Publication:
             "VALUES (?, CAST(? AS TEXT), ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
             (
                 chunk.id,
-                raw(path),
+                to_bytes(path),
                 source,
                 chunk.start_line,
                 chunk.end_line,
                 chunk.hash,
                 chunk.model,
-                raw(chunk.text),
+                to_bytes(chunk.text),
                 self.now_ms,
             ),
         )

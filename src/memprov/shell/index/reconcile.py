@@ -13,15 +13,16 @@ from attrs import evolve, fields, frozen
 
 from memprov.core.index import session_path
 from memprov.core.records import OriginClass
+from memprov.core.text import to_bytes
 from memprov.core.writing import Purpose, decide_admission
-from memprov.shell.cells import integer, text
+from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.search import reading
 from memprov.shell.native import NativeStore
 from memprov.shell.native.curated import file_digest
-from memprov.shell.native.database import batches, from_raw, raw, transaction
 from memprov.shell.native.ledger import delete_chunks, raise_revision
 from memprov.shell.native.sessions import forgotten_ids, read_sessions
 from memprov.shell.sqlite import explained
+from memprov.shell.statements import batches, transaction
 from memprov.shell.vectors.mirror import reflect
 
 __all__ = ["ReconcileReport", "reconcile"]
@@ -100,7 +101,9 @@ def _compare(ledger: apsw.Connection, store: NativeStore) -> ReconcileReport:
 def _is_waiting(ledger: apsw.Connection, store: NativeStore, place: Place) -> bool:
     """Whether this is a file that has changed since it was indexed, by a purge, say: the next sync sees to it."""
     path, source = place
-    rows = ledger.execute("SELECT hash FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source))
+    rows = ledger.execute(
+        "SELECT hash FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (to_bytes(path), source)
+    )
     digest = file_digest(store.layout.workspace, path, store.calls) if source == "memory" else None
     return digest is not None and all(text(row[0]) != digest for row in rows)
 
@@ -147,8 +150,8 @@ def _repair(ledger: apsw.Connection, report: ReconcileReport) -> None:
         )
     for path, source in sorted(affected):
         rows = ledger.execute(
-            "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source)
+            "SELECT chunk_id FROM chunks WHERE path = CAST(? AS TEXT) AND source = ?", (to_bytes(path), source)
         )
         delete_chunks(ledger, tuple(text(row[0]) for row in rows))
-        ledger.execute("DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (raw(path), source))
+        ledger.execute("DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (to_bytes(path), source))
     ledger.execute("DELETE FROM embedding_cache WHERE hash NOT IN (SELECT hash FROM chunks)")

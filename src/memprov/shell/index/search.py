@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from memprov.core.records import OriginClass, Provenance, SessionKind, eligible, frame_recall
 from memprov.core.text import json_text
 from memprov.errors import InputError, RefusedError, SchemaError
-from memprov.shell.cells import integer, text
+from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.embedding import Embedder, embed
 from memprov.shell.index.ledger import revision_of
 from memprov.shell.native import NativeStore
 from memprov.shell.native.curated import file_digest
-from memprov.shell.native.database import from_raw
 from memprov.shell.native.reader import QuietReading
 from memprov.shell.vectors import ExactVectors, SqliteVecVectors, VectorIndex, VectorMemory
 from memprov.shell.vectors.mirror import trusted_mirror

@@ -33,8 +33,8 @@ from memprov.core.records import (
 from memprov.core.text import to_bytes, to_text
 from memprov.core.writing import RecordArtifact, ReleaseArtifact
 from memprov.errors import InputError
-from memprov.shell.cells import integer, text
-from memprov.shell.native.database import from_raw, raw, transaction
+from memprov.shell.cells import from_raw, integer, text
+from memprov.shell.statements import transaction
 from memprov.shell.workspace.listing import refusal
 from memprov.shell.workspace.tree import Calls, Tree, parts_of, shown
 
@@ -149,7 +149,7 @@ class ObservedWrite:
         hash_after = self._digest()
         with self._open() as connection, transaction(connection):
             if hash_after is None:  # the file was deleted, and its records go with it (FACTS 8.1)
-                connection.execute("DELETE FROM writes WHERE path = CAST(? AS TEXT)", (raw(self.path),))
+                connection.execute("DELETE FROM writes WHERE path = CAST(? AS TEXT)", (to_bytes(self.path),))
             else:
                 self._settle(connection, hash_after)
         self._number = None
@@ -196,7 +196,7 @@ class ObservedWrite:
 
 def record_artifact(connection: apsw.Connection, effect: RecordArtifact, agent_id: str, now_ms: int) -> None:
     """Carry out the effect: the file's record is this one from now on. Equal to the one that is there, it stays."""
-    path = raw(effect.path)
+    path = to_bytes(effect.path)
     latest = connection.execute(
         "SELECT file_hash, origin_class, agent_id, session_id, session_key FROM writes "
         "WHERE path = CAST(? AS TEXT) AND file_hash IS NOT NULL ORDER BY write_id DESC LIMIT 1",
@@ -216,7 +216,7 @@ def release_artifact(connection: apsw.Connection, effect: ReleaseArtifact) -> No
         DELETE FROM writes WHERE file_hash = :hash AND write_id = (
             SELECT max(write_id) FROM writes WHERE path = CAST(:path AS TEXT) AND file_hash IS NOT NULL)
         """,
-        {"hash": effect.file_hash, "path": raw(effect.path)},
+        {"hash": effect.file_hash, "path": to_bytes(effect.path)},
     )
 
 
@@ -227,7 +227,7 @@ def relink(connection: apsw.Connection, paths: tuple[str, ...], before: str, aft
     """
     connection.executemany(
         "UPDATE writes SET file_hash = ? WHERE path = CAST(? AS TEXT) AND file_hash = ?",
-        [(after, raw(path), before) for path in paths],
+        [(after, to_bytes(path), before) for path in paths],
     )
 
 
@@ -271,7 +271,7 @@ def _record_of(connection: apsw.Connection, path: str) -> ArtifactRecord | None:
     rows = connection.execute(
         "SELECT origin_class, file_hash FROM writes WHERE path = CAST(? AS TEXT) AND file_hash IS NOT NULL "
         "ORDER BY write_id DESC LIMIT 1",
-        (raw(path),),
+        (to_bytes(path),),
     )
     return next((ArtifactRecord(OriginClass(text(kind)), text(file_hash)) for kind, file_hash in rows), None)
 
@@ -290,7 +290,7 @@ def _insert(
         "INSERT INTO writes (path, agent_id, session_id, session_key, origin_class, reason, hash_before, file_hash, "
         "observed_at_ms) VALUES (CAST(? AS TEXT), ?, nullif(?, ''), ?, ?, ?, ?, ?, ?)",
         (
-            raw(path),
+            to_bytes(path),
             writing.agent_id,
             writing.session_id,
             writing.session_key,

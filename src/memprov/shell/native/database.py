@@ -10,26 +10,23 @@ has taken the steps: so there is one reader, of the newest schema, and a dry run
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from typing import TypeVar
 
 import apsw
 from attrs import frozen
 
-from memprov.core.text import json_text, to_bytes, to_text
 from memprov.errors import CorruptStoreError, RefusedError, SchemaError, StoreNotFoundError
-from memprov.shell.cells import Value, integer, is_storable
+from memprov.shell.cells import integer
 from memprov.shell.native.schema import Schema
 from memprov.shell.sqlite import BUSY_MS, Database, QuietAccess, Reader, explained
+from memprov.shell.statements import transaction
 from memprov.shell.workspace import CALLS
 
-__all__ = ["LedgerFile", "batches", "from_raw", "raw", "sync_directory", "transaction"]
+__all__ = ["LedgerFile", "sync_directory"]
 
 T = TypeVar("T")
-
-_BATCH = 10_000
 _PRIVATE = 0o600
 
 
@@ -144,41 +141,6 @@ class LedgerFile:
                 f"{self.schema.version}"
             )
         return version
-
-
-@contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
-    """All of it, durable when this returns, or nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def batches(values: Iterable[str]) -> Iterator[str]:
-    """The texts as JSON arrays for ``json_each``: one variable for thousands of ids, not one each (D11).
-
-    What is no valid text stands in no ledger, and is left out.
-    """
-    rest = iter(values)
-    while batch := list(islice(rest, _BATCH)):
-        if not "".join(batch).isascii():
-            batch = [value for value in batch if is_storable(value)]
-        yield json_text(batch)
-
-
-def raw(value: str) -> bytes:
-    """Text that need not be valid Unicode, for ``CAST(? AS TEXT)``."""
-    return to_bytes(value)
-
-
-def from_raw(value: Value) -> str:
-    """Text that was read through ``CAST(… AS BLOB)``."""
-    return to_text(value) if isinstance(value, bytes) else ""
 
 
 def sync_directory(path: str) -> None:

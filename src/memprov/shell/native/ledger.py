@@ -12,7 +12,7 @@ import apsw
 from memprov.core.lineage import Basis, join_origins, lineage_digest
 from memprov.core.purge import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.records import Origin
-from memprov.core.text import json_text
+from memprov.core.text import json_text, to_bytes
 from memprov.core.writing import (
     PruneOrigins,
     RecordOrigins,
@@ -23,8 +23,8 @@ from memprov.core.writing import (
 )
 from memprov.errors import InputError, StaleStateError
 from memprov.shell.cells import integer, is_storable, text
-from memprov.shell.native.database import batches, raw, transaction
 from memprov.shell.native.sessions import forgotten_ids
+from memprov.shell.statements import batches, transaction
 
 __all__ = [
     "delete_chunks",
@@ -69,7 +69,7 @@ def purge_index(connection: apsw.Connection, effect: PurgeIndex, basis: Basis) -
         delete_chunks(connection, effect.chunk_ids)
         connection.executemany(
             "DELETE FROM sources WHERE path = CAST(? AS TEXT) AND source = CAST(? AS TEXT)",
-            ((raw(path), raw(source)) for path, source in effect.sources),
+            ((to_bytes(path), to_bytes(source)) for path, source in effect.sources),
         )
         connection.execute("DELETE FROM embedding_cache")
         if connection.total_changes() != before:

@@ -22,12 +22,13 @@ from memprov.core.lineage import OriginTable, TransferEdge
 from memprov.core.records import IndexSource, Origin, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
 from memprov.core.state import ChunkTable, MemorySnapshot
 from memprov.errors import StoreNotFoundError
-from memprov.shell.cells import integer, text
+from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.native.curated import read_ledger_writes
-from memprov.shell.native.database import LedgerFile, batches, from_raw
+from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.sessions import forgotten_ids, internal_ids, read_sessions
 from memprov.shell.sqlite import QuietAccess
+from memprov.shell.statements import batches
 from memprov.shell.workspace import Calls, scan
 
 __all__ = [

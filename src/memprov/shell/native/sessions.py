@@ -32,7 +32,7 @@ from memprov.core.text import WSP, json_text
 from memprov.core.writing import Purpose, decide_admission
 from memprov.errors import CorruptStoreError, InputError
 from memprov.shell.cells import Row, integer, is_storable, text
-from memprov.shell.native.database import batches, transaction
+from memprov.shell.statements import batches, transaction
 
 __all__ = [
     "archive",

@@ -12,9 +12,8 @@ import apsw
 
 from memprov.core.records import OriginClass, Provenance, SessionKind
 from memprov.core.state import Checkpoint, StagedEntry
-from memprov.core.text import json_text
-from memprov.shell.cells import Row, Value, integer, text
-from memprov.shell.native.database import from_raw, raw
+from memprov.core.text import json_text, to_bytes
+from memprov.shell.cells import Row, Value, from_raw, integer, text
 
 __all__ = ["put_checkpoint", "put_entry", "read_checkpoints", "read_entries", "read_seen"]
 
@@ -43,10 +42,10 @@ def put_entry(connection: apsw.Connection, entry: StagedEntry, now_ms: int) -> N
         "INSERT OR REPLACE INTO recall VALUES (?, CAST(? AS TEXT), ?, ?, CAST(? AS TEXT)" + ", ?" * 18 + ")",
         (
             entry.key,
-            raw(entry.path),
+            to_bytes(entry.path),
             entry.start_line,
             entry.end_line,
-            raw(entry.snippet),
+            to_bytes(entry.snippet),
             entry.recall_count,
             entry.daily_count,
             entry.grounded_count,

@@ -18,7 +18,7 @@ from memprov.core.purge import (
     rewind_key,
 )
 from memprov.core.records import RewindBatch
-from memprov.core.text import cut, digest
+from memprov.core.text import cut, digest, to_bytes
 from memprov.core.writing import (
     AddSeenHashes,
     DropSeenHashes,
@@ -31,10 +31,10 @@ from memprov.core.writing import (
     StorePreimage,
     TakeRewinds,
 )
-from memprov.shell.cells import integer, text
+from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.native.curated import record_artifact, release_artifact
-from memprov.shell.native.database import batches, from_raw, raw, transaction
 from memprov.shell.native.state import put_checkpoint, put_entry
+from memprov.shell.statements import batches, transaction
 
 __all__ = ["SharedEffect", "apply_shared"]
 
@@ -159,7 +159,7 @@ def _put_rewind(connection: apsw.Connection, batch: RewindBatch, now_ms: int) ->
     connection.execute("INSERT INTO rewind_batches VALUES (?, ?)", (batch.key, now_ms))
     connection.executemany(
         "INSERT INTO rewind_candidates VALUES (?, ?, CAST(? AS TEXT))",
-        [(batch.key, position, raw(candidate)) for position, candidate in enumerate(batch.candidates)],
+        [(batch.key, position, to_bytes(candidate)) for position, candidate in enumerate(batch.candidates)],
     )
 
 
@@ -184,7 +184,7 @@ def _cut_preimages(connection: apsw.Connection, effect: CutPreimages) -> None:
         if content is not None and digest(content) == change.before:
             connection.execute(
                 "UPDATE preimages SET content = CAST(? AS TEXT) WHERE preimage_key = ?",
-                (raw(cut(content, change.spans)), change.key),
+                (to_bytes(cut(content, change.spans)), change.key),
             )
 
 
@@ -200,7 +200,7 @@ def _store_preimage(connection: apsw.Connection, effect: StorePreimage, now_ms: 
     moment = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     connection.execute(
         "INSERT INTO preimages VALUES (?, ?, CAST(? AS TEXT))",
-        (f"{moment}:{digest(effect.content)[:12]}", now_ms, raw(effect.content)),
+        (f"{moment}:{digest(effect.content)[:12]}", now_ms, to_bytes(effect.content)),
     )
     outdated = connection.execute(
         "SELECT preimage_key FROM preimages ORDER BY created_at_ms DESC LIMIT -1 OFFSET ?", (effect.keep,)

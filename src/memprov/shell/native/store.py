@@ -19,10 +19,11 @@ from memprov.core.consolidation import Sibling
 from memprov.core.purge import Selection
 from memprov.core.records import ArtifactReason, SessionRecord, StoreIdentity, strings, writer_class
 from memprov.core.state import IngestState, MemorySnapshot
+from memprov.core.text import to_bytes
 from memprov.errors import CorruptStoreError, InputError, StoreNotFoundError
 from memprov.shell.native import sessions as catalogue
 from memprov.shell.native.curated import FileRecord, ObservedWrite, Writing, file_digest, memory_path, read_file_records
-from memprov.shell.native.database import LedgerFile, raw
+from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import (
     DEFAULT_WORKSPACE,
@@ -251,7 +252,7 @@ def _create(top: str, agent: str, workspace: str) -> None:
     def remember(connection: apsw.Connection) -> None:
         connection.executemany(
             "INSERT INTO meta VALUES (?, CAST(? AS TEXT))",
-            [("agent", raw(agent)), ("workspace", raw(layout.place))],
+            [("agent", to_bytes(agent)), ("workspace", to_bytes(layout.place))],
         )
 
     layout.shared.create()

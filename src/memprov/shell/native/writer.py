@@ -36,12 +36,13 @@ from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.cells import is_storable
 from memprov.shell.native import ledger as agent
 from memprov.shell.native.curated import relink
-from memprov.shell.native.database import LedgerFile, transaction
+from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot
 from memprov.shell.native.state_writer import apply_shared
 from memprov.shell.sqlite import explained
+from memprov.shell.statements import transaction
 from memprov.shell.vectors.mirror import purge_mirror, reflect
 from memprov.shell.workspace import Calls, cut_file, remove_file
 from memprov.shell.workspace.publish import publish

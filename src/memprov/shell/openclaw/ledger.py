@@ -33,23 +33,11 @@ __all__ = [
     "check_index",
     "check_writable",
     "drop_origins",
-    "load_sqlite_vec",
     "purge_index",
     "record_tombstones",
 ]
 
 VectorLoader = Callable[[apsw.Connection], None]
-
-
-def load_sqlite_vec(connection: apsw.Connection) -> None:
-    """Make the vector table of a connection usable. Raises ``ImportError`` or ``apsw.Error``."""
-    import sqlite_vec  # noqa: PLC0415  # an extra
-
-    connection.enable_load_extension(True)  # noqa: FBT003  # SQLite's signature
-    try:
-        connection.load_extension(sqlite_vec.loadable_path())
-    finally:
-        connection.enable_load_extension(False)  # noqa: FBT003
 
 
 def record_tombstones(database: Database, effect: RecordTombstones, basis: Basis, now_ms: int) -> bool:

@@ -14,7 +14,7 @@ from memprov.core.records import SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 from memprov.errors import StoreNotFoundError
 from memprov.shell.openclaw.layout import Layout, read_config, resolve_place
-from memprov.shell.openclaw.ledger import VectorLoader, load_sqlite_vec
+from memprov.shell.openclaw.ledger import VectorLoader
 from memprov.shell.openclaw.lock import held
 from memprov.shell.openclaw.reader import (
     find_session_database,
@@ -25,6 +25,7 @@ from memprov.shell.openclaw.reader import (
 from memprov.shell.openclaw.writer import OpenClawWriter
 from memprov.shell.port import Writer
 from memprov.shell.sqlite import QuietAccess
+from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.shell.workspace import CALLS, Calls, settle
 
 __all__ = ["OpenClawStore", "open_openclaw"]

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from memprov.shell.cells import text
-from memprov.shell.native.database import batches, transaction
+from memprov.shell.statements import batches, transaction
 from memprov.shell.vectors.port import Matrix, Near, checked_limit, checked_rows, checked_vector
 
 __all__ = ["ExactVectors", "LedgerVectors", "VectorMemory"]

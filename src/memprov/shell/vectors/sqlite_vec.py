@@ -14,7 +14,6 @@ from attrs import define
 from memprov.core.text import json_text
 from memprov.errors import SchemaError
 from memprov.shell.cells import text
-from memprov.shell.openclaw.ledger import load_sqlite_vec
 from memprov.shell.vectors.exact import LedgerVectors
 from memprov.shell.vectors.port import Matrix, Near, checked_limit, checked_vector
 
@@ -50,3 +49,14 @@ class SqliteVecVectors(LedgerVectors):
             },
         )
         return tuple(Near(text(name), float(distance)) for name, distance in rows if isinstance(distance, float))
+
+
+def load_sqlite_vec(connection: apsw.Connection) -> None:
+    """Make the vector table of a connection usable. Raises ``ImportError`` or ``apsw.Error``."""
+    import sqlite_vec  # noqa: PLC0415  # an extra
+
+    connection.enable_load_extension(True)  # noqa: FBT003  # SQLite's signature
+    try:
+        connection.load_extension(sqlite_vec.loadable_path())
+    finally:
+        connection.enable_load_extension(False)  # noqa: FBT003

@@ -1,0 +1,42 @@
+"""How statements reach a ledger: all of them or none, and a variable for thousands of ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+import apsw
+
+from memprov.core.text import json_text
+from memprov.shell.cells import is_storable
+
+__all__ = ["batches", "transaction"]
+
+
+_BATCH = 10_000
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """All of it, durable when this returns, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def batches(values: Iterable[str]) -> Iterator[str]:
+    """The texts as JSON arrays for ``json_each``: one variable for thousands of ids, not one each (D11).
+
+    What is no valid text stands in no ledger, and is left out.
+    """
+    rest = iter(values)
+    while batch := list(islice(rest, _BATCH)):
+        if not "".join(batch).isascii():
+            batch = [value for value in batch if is_storable(value)]
+        yield json_text(batch)
