@@ -13,13 +13,15 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 from attrs import frozen
 
 from benchmarks.measure import Row, Tables, apart, options, timed
 from benchmarks.planning import PER_SESSION, SHARES, chosen
 from memprov import MemorySnapshot, Selection, Selectors, SessionRecord, StoreIdentity, preview
-from memprov.shell.port import Writer
+from memprov.core.purge import Mapper, answer_from
+from memprov.shell.port import Answering, Writer
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 
 __all__ = ["main", "measure"]
@@ -41,6 +43,9 @@ class InMemory:
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002
         return self.held
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+        return partial(answer_from, self.held)
 
     def exclusive(self, *, break_lock: bool = False) -> AbstractContextManager[Writer]:
         raise NotImplementedError

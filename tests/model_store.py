@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from memprov import Basis, MemorySnapshot, Selection, SessionRecord, StoreIdentity
+from memprov.core.purge import Mapper, PurgeIndex, RecordTombstones, answer_from
 from memprov.core.purge import PurgeEffect as Effect
-from memprov.core.purge import PurgeIndex, RecordTombstones
+from memprov.shell.port import Answering
 
 __all__ = ["ModelStore"]
 
@@ -32,6 +34,9 @@ class ModelStore:
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.state
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+        return partial(answer_from, self.state)
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[ModelStore]:

@@ -64,6 +64,7 @@ class FaultyStore:
         self.identity = self._inner.identity
         self.catalogue = self._inner.catalogue
         self.snapshot = self._inner.snapshot
+        self.answering = self._inner.answering
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:
@@ -73,6 +74,7 @@ class FaultyStore:
 
             class Faulty:
                 snapshot = writer.snapshot
+                answering = writer.answering
                 admit = writer.admit
 
                 @staticmethod

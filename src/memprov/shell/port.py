@@ -1,20 +1,24 @@
 """What a store is to memprov: a few methods, implemented by the embedded store and by the OpenClaw store.
 
-A store takes snapshots and applies effects; it decides nothing. Reading leaves no trace (I3): only what ``exclusive``
-hands out can write.
+A store answers questions, takes snapshots and applies effects; it decides nothing. Reading leaves no trace (I3): only
+what ``exclusive`` hands out can write.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from memprov.core.lineage import Basis
-from memprov.core.purge import PurgeEffect, Selection
+from memprov.core.purge import Answer, Mapper, PurgeEffect, Question, Selection
 from memprov.core.records import SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 
-__all__ = ["Store", "Writer"]
+__all__ = ["Answering", "Store", "Writer"]
+
+#: Answers the questions of one plan (DESIGN 4.5). Reading only.
+Answering = Callable[[Question], Answer]
 
 
 class Writer(Protocol):
@@ -22,6 +26,9 @@ class Writer(Protocol):
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """As ``Store.snapshot``, under the lock."""
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+        """As ``Store.answering``, under the lock."""
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out: a vector table that cannot be opened, say.
@@ -52,6 +59,13 @@ class Store(Protocol):
         """Read the memory of this agent and workspace, changing no byte (I3).
 
         With a selection, the transcripts of the selected sessions are read too, for their curated writes.
+        """
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+        """What answers the questions of one plan for this selection, changing no byte (I3).
+
+        Each answer may hold too much and never too little (I16). ``mapper`` maps a function over files. The answering
+        raises ``RefusedError`` for what must be read and cannot be.
         """
 
     def exclusive(self, *, break_lock: bool = False) -> AbstractContextManager[Writer]:

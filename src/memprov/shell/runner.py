@@ -1,4 +1,4 @@
-"""Take the lock, snapshot, plan, apply, re-plan, resume: the same few lines for every store.
+"""Take the lock, ask, plan, apply, re-plan, resume: the same few lines for every store.
 
 The runner decides nothing about memory. It keeps three promises of DESIGN 4: a preview reads without a trace, nothing
 is destroyed before the exclusion is durable, and selected entry keys only grow while the store moves under the plan.
@@ -20,10 +20,12 @@ from memprov.core.purge import (
     Report,
     Selection,
     Selectors,
+    answered,
     plan_atoms,
-    plan_purge,
+    plan_by_asking,
     select_sessions,
 )
+from memprov.core.records import StoreIdentity
 from memprov.errors import MemprovError, PartialError, StalePlanError, StaleStateError
 from memprov.shell.port import Store, Writer
 
@@ -57,7 +59,7 @@ def preview(
     """
     selectors.require()
     selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
-    return plan_purge(store.snapshot(selection), selection, level=level, mapper=_mapper(executor))
+    return _plan(store, selection, store.identity, level, executor)
 
 
 def forget(
@@ -79,18 +81,16 @@ def forget(
     selectors.require()
     selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
     # What cannot be read is refused here, before even the lock is written.
-    snapshot = store.snapshot(selection)
+    plan = _plan(store, selection, store.identity, level, executor)
     if not selection.session_ids:
-        return evolve(plan_purge(snapshot, selection, level=level, mapper=_mapper(executor)).report, dry_run=False)
-    del snapshot
+        return evolve(plan.report, dry_run=False)
     with store.exclusive(break_lock=break_lock) as writer:
         selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
 
-        def plan(keys: Iterable[str]) -> PurgePlan:
-            snapshot = writer.snapshot(selection)
-            return plan_purge(snapshot, selection, level=level, entry_keys=keys, mapper=_mapper(executor))
+        def planned(keys: Iterable[str]) -> PurgePlan:
+            return _plan(writer, selection, store.identity, level, executor, keys)
 
-        return _carry_out(writer, plan, progress)
+        return _carry_out(writer, planned, progress)
 
 
 def apply_plan(
@@ -116,17 +116,27 @@ def apply_plan(
         if selection.session_ids != plan.selection.session_ids:
             raise StalePlanError(_moved_selection(plan.selection, selection))
 
-        def replan(keys: Iterable[str]) -> PurgePlan:
-            snapshot = writer.snapshot(selection)
-            return plan_purge(snapshot, selection, level=plan.level, entry_keys=keys, mapper=_mapper(executor))
-
         def checked(keys: Iterable[str]) -> PurgePlan:
-            fresh = replan(keys)
+            fresh = _plan(writer, selection, store.identity, plan.level, executor, keys)
             if added := plan_atoms(fresh) - plan_atoms(plan):
                 raise StalePlanError(_stale(added))
             return fresh
 
         return _carry_out(writer, checked, progress)
+
+
+def _plan(
+    asked: Store | Writer,
+    selection: Selection,
+    identity: StoreIdentity,
+    level: Level | str,
+    executor: Executor | None,
+    entry_keys: Iterable[str] = (),
+) -> PurgePlan:
+    """Lead the planner's dialogue with the store."""
+    mapper = _mapper(executor)
+    asking = plan_by_asking(identity, selection, level=level, entry_keys=entry_keys, mapper=mapper)
+    return answered(asking, asked.answering(selection, mapper))
 
 
 def _carry_out(writer: Writer, make_plan: Callable[[Iterable[str]], PurgePlan], progress: Progress) -> Report:

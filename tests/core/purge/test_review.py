@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.purge.review import citations_of, consolidation_refusal
+from memprov.core.purge.review import citations_of, has_old_highlights, refusal_sentence
 
 HISTORY = "## Memory Consolidation History"
 CORPUS = "memory/.dreams/session-corpus/2026-11-25.txt"
@@ -33,10 +33,12 @@ CORPUS = "memory/.dreams/session-corpus/2026-11-25.txt"
     ],
 )
 def test_case_G19_highlights_of_the_old_format_are_refused(text: str, *, refused: bool) -> None:
-    expected = (
-        "Cannot trace historical consolidation highlights in DREAMS.md; review them manually." if refused else None
-    )
-    assert consolidation_refusal("DREAMS.md", text) == expected
+    assert has_old_highlights(text) == refused
+
+
+def test_case_G19_the_refusal_names_the_file() -> None:
+    sentence = "Cannot trace historical consolidation highlights in DREAMS.md; review them manually."
+    assert refusal_sentence("DREAMS.md") == sentence
 
 
 @pytest.mark.parametrize(

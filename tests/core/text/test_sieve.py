@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov import MemorySnapshot, Selectors, apply_to_snapshot, plan_purge, select_sessions
+from memprov import Selectors, apply_to_snapshot, plan_purge, select_sessions
 from memprov.core.purge import ScrubRules
 from memprov.core.purge import planning as purge
 from memprov.core.text import QuotationMatcher, Sieve, Snippet
@@ -65,17 +66,17 @@ def test_no_plan_depends_on_the_sieve(monkeypatch: pytest.MonkeyPatch, step: int
     snapshot, sessions = synthetic_snapshot(200, 20), synthetic_sessions(200)
     selection = select_sessions(sessions, Selectors(sessions=[r.session_id for r in sessions[::step]]))
     plan = plan_purge(snapshot, selection)
-    asked: list[ScrubRules] = []
+    asked: list[tuple[ScrubRules, Sequence[str]]] = []
 
-    def untouched(rules: ScrubRules, snapshot: MemorySnapshot) -> ScrubRules:
-        asked.append(rules)
+    def untouched(rules: ScrubRules, texts: Sequence[str]) -> ScrubRules:
+        asked.append((rules, texts))
         return rules
 
     narrowed = purge._narrowed
     monkeypatch.setattr(purge, "_narrowed", untouched)
     assert plan_purge(snapshot, selection) == plan
-    (rules,) = asked
-    kept = narrowed(rules, snapshot)
+    rules, texts = asked[0]
+    kept = narrowed(rules, texts)
     assert (len(kept.snippets) < len(rules.snippets) // 4) == (step == 2)
     assert (len(kept.entry_keys) < len(rules.entry_keys) // 2) == (step == 2)
 

@@ -38,6 +38,7 @@ from memprov.core.purge import (
     DropOrigins,
     DropRecall,
     DropSignals,
+    Mapper,
     PurgeIndex,
     RecordTombstones,
     promotion_keys,
@@ -51,6 +52,7 @@ from memprov.core.text import json_text, promotion_marker
 from memprov.core.writing import RecordOrigins, StageEntries
 from memprov.errors import LockHeldError, PartialError, SelectorError, StalePlanError
 from memprov.shell.native import NativeStore, NativeWriter, open_store
+from memprov.shell.port import Answering
 from memprov.shell.statements import transaction
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 from tests.core.worlds import corpus_line
@@ -95,6 +97,9 @@ class Watched:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.inner.snapshot(selection)
 
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+        return self.inner.answering(selection, mapper)
+
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[WatchedWriter]:
         with self.inner.exclusive(break_lock=break_lock) as writer:
@@ -109,6 +114,9 @@ class WatchedWriter:
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.inner.snapshot(selection)
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+        return self.inner.answering(selection, mapper)
 
     def admit(self, effects: tuple[Effect, ...]) -> None:
         self.inner.admit(effects)

@@ -1,7 +1,8 @@
 """What goes when sessions are forgotten: the selection, the removals in each text and row, the plan and its report.
 
-``selection`` resolves what a person names to sessions; ``planning`` scans, scrubs and folds (``scrub`` for a text,
-``derived`` and ``index_rows`` for rows) into a ``plan`` of ``effects`` with its ``report``. The same values give
+``selection`` resolves what a person names to sessions; ``planning`` asks ``questions``, scrubs and decides (``scrub``
+and ``texts`` for text, ``derived`` and ``index_rows`` for rows); ``outcome`` folds that into a ``plan`` of ``effects``
+with its ``report``. The same values give
 the same plan, byte for byte (I14); a plan holds no memory text; nothing that no rule selects goes (I2).
 """
 
@@ -23,7 +24,32 @@ from memprov.core.purge.effects import (
     trim_event,
 )
 from memprov.core.purge.plan import MAX_PLAN_BYTES, Level, PurgePlan, apply_to_snapshot, plan_atoms
-from memprov.core.purge.planning import Mapper, is_phase_report, plan_purge
+from memprov.core.purge.planning import Mapper, plan_by_asking, plan_purge
+from memprov.core.purge.questions import (
+    Answer,
+    Asking,
+    Carriers,
+    CarriersOf,
+    CorpusOf,
+    FileFacts,
+    IndexPart,
+    IndexUnder,
+    KeyOwners,
+    KnownKeys,
+    MemoryTexts,
+    OriginsOf,
+    Place,
+    Question,
+    RecallUnder,
+    RestOf,
+    StatePart,
+    StateUnder,
+    Surroundings,
+    TextsUnder,
+    answer_from,
+    answered,
+    facts_of,
+)
 from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
 from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
 from memprov.core.purge.selection import (
@@ -34,10 +60,16 @@ from memprov.core.purge.selection import (
     Selectors,
     select_sessions,
 )
+from memprov.core.purge.texts import is_phase_report
 
 __all__ = [
     "MAX_PLAN_BYTES",
+    "Answer",
     "Artifacts",
+    "Asking",
+    "Carriers",
+    "CarriersOf",
+    "CorpusOf",
     "CuratedWriteLine",
     "CutFile",
     "CutPreimages",
@@ -47,26 +79,45 @@ __all__ = [
     "DropSeenScopes",
     "DropSignals",
     "ExtraArtifacts",
+    "FileFacts",
+    "IndexPart",
+    "IndexUnder",
+    "KeyOwners",
+    "KnownKeys",
     "Level",
     "Mapper",
+    "MemoryTexts",
+    "OriginsOf",
     "ParticipantMatch",
+    "Place",
     "PurgeEffect",
     "PurgeIndex",
     "PurgePlan",
+    "Question",
+    "RecallUnder",
     "RecordTombstones",
     "RemoveFile",
     "Report",
     "Resolution",
+    "RestOf",
     "Scrub",
     "ScrubRules",
     "Selection",
     "SelectionSource",
     "Selectors",
+    "StatePart",
+    "StateUnder",
+    "Surroundings",
+    "TextsUnder",
     "TrimEvents",
     "TrimRewinds",
+    "answer_from",
+    "answered",
     "apply_to_snapshot",
+    "facts_of",
     "is_phase_report",
     "plan_atoms",
+    "plan_by_asking",
     "plan_purge",
     "promotion_keys",
     "rewind_key",

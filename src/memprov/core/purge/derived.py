@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from itertools import compress
 from operator import not_
@@ -21,14 +21,12 @@ from memprov.core.purge.effects import (
     TrimRewinds,
     rewind_key,
 )
+from memprov.core.purge.questions import Place, StatePart
 from memprov.core.purge.scrub import ScrubRules
 from memprov.core.records import HostEvent, RecallEntry, RewindBatch
-from memprov.core.state import MemorySnapshot
 from memprov.core.text import SessionMatcher, corpus_owner, digest
 
-__all__ = ["DerivedRows", "derived_rows", "event_words"]
-
-_Place = tuple[str, int, int]
+__all__ = ["DerivedRows", "GoneRecall", "derived_rows", "event_words", "gone_recall"]
 
 
 @frozen
@@ -61,25 +59,47 @@ class DerivedRows:
             yield DropSeenScopes(self.seen_scopes)
 
 
-def derived_rows(
-    snapshot: MemorySnapshot, rules: ScrubRules, *, keys: frozenset[str], quoted: dict[str, str]
-) -> DerivedRows:
-    """The rows of these entries, of the selected sessions, and those that quote them (``quoted``: row to key)."""
-    sessions = rules.sessions
-    gone: list[RecallEntry] = []
+@frozen
+class GoneRecall:
+    """The recall rows that go: the keys that they and the selection name, and the places that no other row stands at.
+
+    ``row_keys`` are sorted.
+    """
+
+    row_keys: tuple[str, ...]
+    keys: frozenset[str]
+    places: frozenset[Place]
+
+
+def gone_recall(
+    recall: Iterable[RecallEntry], sessions: SessionMatcher, keys: frozenset[str], quoted: Collection[str]
+) -> GoneRecall:
+    """The recall rows of these entries and sessions, and those that quote them (``quoted``, by row key)."""
+    gone: dict[RecallEntry, None] = {}
     kept: list[RecallEntry] = []
-    for row in snapshot.recall:
-        (gone if row.row_key in quoted or _is_selected(row, keys, sessions) else kept).append(row)
-    gone_keys = keys.union(*((row.key, row.row_key) for row in gone))
-    places = {_place(row) for row in gone} - {_place(row) for row in kept}
-    owns_state = cache(sessions.owns_state)  # what a session left behind names it again and again
+    for row in recall:
+        if row.row_key in quoted or _is_selected(row, keys, sessions):
+            gone[row] = None
+        else:
+            kept.append(row)
+    return GoneRecall(
+        tuple(sorted(row.row_key for row in gone)),
+        keys.union(*((row.key, row.row_key) for row in gone)),
+        frozenset(map(_place, gone)) - frozenset(map(_place, kept)),
+    )
+
+
+def derived_rows(recall: GoneRecall, state: StatePart, rules: ScrubRules) -> DerivedRows:
+    """The rows of step 2: these recall rows, and what else belongs to them or to the selected sessions."""
+    owns_state = cache(rules.sessions.owns_state)  # what a session left behind names it again and again
+    events = (_trim_event(row, rules, recall.keys, recall.places) for row in state.events)
     return DerivedRows(
-        recall=tuple(sorted(row.row_key for row in gone)),
-        signals=tuple(sorted(key for key in snapshot.signals if key in gone_keys)),
-        checkpoints=tuple(sorted(key for key in snapshot.checkpoints if owns_state(key))),
-        seen_scopes=tuple(sorted(scope for scope in snapshot.seen_scopes if owns_state(scope))),
-        rewinds=tuple(trim for row in snapshot.rewinds if (trim := _trim_rewind(row, owns_state)) is not None),
-        events=tuple(trim for e in snapshot.events if (trim := _trim_event(e, rules, gone_keys, places)) is not None),
+        recall=recall.row_keys,
+        signals=tuple(sorted(key for key in state.signals if key in recall.keys)),
+        checkpoints=tuple(sorted(key for key in state.checkpoints if owns_state(key))),
+        seen_scopes=tuple(sorted(scope for scope in state.seen_scopes if owns_state(scope))),
+        rewinds=tuple(trim for row in state.rewinds if (trim := _trim_rewind(row, owns_state)) is not None),
+        events=tuple(trim for trim in events if trim is not None),
     )
 
 
@@ -93,7 +113,7 @@ def _is_selected(row: RecallEntry, keys: frozenset[str], sessions: SessionMatche
     )
 
 
-def _place(row: RecallEntry) -> _Place:
+def _place(row: RecallEntry) -> Place:
     return row.path, row.start_line, row.end_line
 
 
@@ -117,7 +137,7 @@ def _is_of(candidate: object, owns_state: Callable[[str], bool]) -> bool:
     return any(isinstance(text, str) and owns_state(text) for text in named)
 
 
-def _trim_event(row: HostEvent, rules: ScrubRules, keys: frozenset[str], places: set[_Place]) -> BatchTrim | None:
+def _trim_event(row: HostEvent, rules: ScrubRules, keys: frozenset[str], places: frozenset[Place]) -> BatchTrim | None:
     """What an event says of the selection (D21): its listed items, or all of it when its own words do."""
     event = _event(row)
     if event is None:
@@ -145,7 +165,7 @@ def _event(row: HostEvent) -> dict[str, object] | None:
     return event if isinstance(event, dict) else None
 
 
-def _names(item: object, rules: ScrubRules, keys: frozenset[str], places: set[_Place]) -> bool:
+def _names(item: object, rules: ScrubRules, keys: frozenset[str], places: frozenset[Place]) -> bool:
     """Whether an event's item is of a selected entry: by key, session path, or the place of a recall row that goes.
 
     Event and recall row were written together, so that their line numbers agree even after the file changed (D22).

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 
-__all__ = ["citations_of", "consolidation_refusal"]
+__all__ = ["citations_of", "has_old_highlights", "refusal_sentence"]
 
 _HISTORY = re.compile(r"^## Memory Consolidation History\r?$", re.MULTILINE)
 _OLD_HIGHLIGHT = re.compile(r"^  - `[+-] ", re.MULTILINE)
@@ -15,11 +15,14 @@ _CITATION = re.compile(
 )
 
 
-def consolidation_refusal(path: str, text: str) -> str | None:
-    """The refusal for a file with consolidation highlights of the old, unmarked format, or ``None`` (FACTS 6.7)."""
+def has_old_highlights(text: str) -> bool:
+    """Whether a file has consolidation highlights of the old, unmarked format, which cannot be traced (FACTS 6.7)."""
     heading = _HISTORY.search(text)
-    if heading is None or _OLD_HIGHLIGHT.search(text, heading.end()) is None:
-        return None
+    return heading is not None and _OLD_HIGHLIGHT.search(text, heading.end()) is not None
+
+
+def refusal_sentence(path: str) -> str:
+    """What the report says of such a file."""
     return f"Cannot trace historical consolidation highlights in {path}; review them manually."
 
 

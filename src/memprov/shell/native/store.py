@@ -10,13 +10,14 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import apsw
 from attrs import field, frozen
 
 from memprov.core.consolidation import Sibling
-from memprov.core.purge import Selection
+from memprov.core.purge import Mapper, Selection, answer_from
 from memprov.core.records import ArtifactReason, SessionRecord, StoreIdentity, strings, writer_class
 from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import to_bytes
@@ -35,6 +36,7 @@ from memprov.shell.native.layout import (
 from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
 from memprov.shell.native.writer import NativeWriter, writing
+from memprov.shell.port import Answering
 from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
@@ -69,6 +71,10 @@ class NativeStore:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
         """Read the memory of this agent and workspace, changing no byte (I3)."""
         return read_snapshot(self.layout, self._quiet, self.clock, self.calls)
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+        """What answers the questions of one plan, changing no byte (I3)."""
+        return partial(answer_from, self.snapshot(selection))
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[NativeWriter]:  # noqa: ARG002

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TypeVar
 
 import apsw
@@ -15,7 +16,17 @@ from attrs import frozen
 
 from memprov.core.consolidation import Sibling
 from memprov.core.lineage import Basis
-from memprov.core.purge import CutFile, DropOrigins, PurgeEffect, PurgeIndex, RecordTombstones, RemoveFile, Selection
+from memprov.core.purge import (
+    CutFile,
+    DropOrigins,
+    Mapper,
+    PurgeEffect,
+    PurgeIndex,
+    RecordTombstones,
+    RemoveFile,
+    Selection,
+    answer_from,
+)
 from memprov.core.records import strings
 from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import digest
@@ -41,6 +52,7 @@ from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot
 from memprov.shell.native.state_writer import apply_shared
+from memprov.shell.port import Answering
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import transaction
 from memprov.shell.vectors.mirror import purge_mirror, reflect
@@ -66,6 +78,10 @@ class NativeWriter:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
         """As ``NativeStore.snapshot``, under the lock."""
         return read_snapshot(self.layout, self, self.clock, self.calls)
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+        """As ``NativeStore.answering``, under the lock."""
+        return partial(answer_from, self.snapshot(selection))
 
     def ingest_state(self, session_ids: tuple[str, ...] | None = None) -> IngestState:
         """As ``NativeStore.ingest_state``, under the lock."""

@@ -6,10 +6,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from attrs import field, frozen
 
-from memprov.core.purge import Selection
+from memprov.core.purge import Mapper, Selection, answer_from
 from memprov.core.records import SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 from memprov.errors import StoreNotFoundError
@@ -23,7 +24,7 @@ from memprov.shell.openclaw.reader import (
     with_recorded_spelling,
 )
 from memprov.shell.openclaw.writer import OpenClawWriter
-from memprov.shell.port import Writer
+from memprov.shell.port import Answering, Writer
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.shell.workspace import CALLS, Calls, settle
@@ -56,6 +57,10 @@ class OpenClawStore:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
         return read_snapshot(self.layout, QuietAccess(self.sleep), selection, self.clock)
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+        """What answers the questions of one plan, changing no byte (I3)."""
+        return partial(answer_from, self.snapshot(selection))
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:

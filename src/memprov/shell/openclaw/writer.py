@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from attrs import frozen
 
 from memprov.core.lineage import Basis
-from memprov.core.purge import CutFile, DropOrigins, PurgeEffect, PurgeIndex, RecordTombstones, RemoveFile, Selection
+from memprov.core.purge import (
+    CutFile,
+    DropOrigins,
+    Mapper,
+    PurgeEffect,
+    PurgeIndex,
+    RecordTombstones,
+    RemoveFile,
+    Selection,
+    answer_from,
+)
 from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.openclaw.layout import Layout
@@ -23,6 +34,7 @@ from memprov.shell.openclaw.lock import Lease
 from memprov.shell.openclaw.reader import read_snapshot
 from memprov.shell.openclaw.state_writer import StateWriter
 from memprov.shell.openclaw.values import is_storable
+from memprov.shell.port import Answering
 from memprov.shell.sqlite import Database, OrdinaryAccess
 from memprov.shell.workspace import Calls, cut_file, remove_file
 
@@ -42,6 +54,10 @@ class OpenClawWriter:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """As ``Store.snapshot``, under the lock; a busy writer elsewhere in the databases does not disturb it."""
         return read_snapshot(self.layout, OrdinaryAccess(), selection, self.clock)
+
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+        """As ``Store.answering``, under the lock."""
+        return partial(answer_from, self.snapshot(selection))
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""

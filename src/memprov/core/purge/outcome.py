@@ -1,0 +1,166 @@
+"""One purge, worked out: its effects in their order, and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from attrs import frozen
+
+from memprov.core.lineage import Lineage
+from memprov.core.purge.derived import DerivedRows
+from memprov.core.purge.effects import (
+    CutFile,
+    CutPreimages,
+    DropOrigins,
+    PreimageCut,
+    PurgeEffect,
+    PurgeIndex,
+    RecordTombstones,
+    RemoveFile,
+    Step,
+)
+from memprov.core.purge.index_rows import IndexRows
+from memprov.core.purge.plan import Level
+from memprov.core.purge.questions import KnownKeys, Surroundings
+from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
+from memprov.core.purge.review import citations_of, refusal_sentence
+from memprov.core.purge.selection import Selection
+from memprov.core.purge.texts import Texts, is_phase_report
+from memprov.core.records import StoreIdentity
+from memprov.core.state import StaleCopy
+from memprov.core.text import digest
+
+__all__ = ["Outcome"]
+
+
+@frozen
+class Outcome:
+    """What a purge comes to. ``collateral`` are the unselected keys in what goes, ``orphaned`` those of them that lose
+    their origins (D4), ``origin_rows`` counts the origins that go, and ``known`` is of every key that the report names.
+    """
+
+    store: StoreIdentity
+    selection: Selection
+    lineage: Lineage
+    origin_rows: int
+    known_selected: frozenset[str]
+    texts: Texts
+    index: IndexRows
+    derived: DerivedRows
+    collateral: frozenset[str]
+    orphaned: frozenset[str]
+    known: KnownKeys
+    rest: Surroundings
+
+    def effects(self) -> Iterator[PurgeEffect]:
+        """The effects, in the order of DESIGN 4.1."""
+        agent = self.store.agent_id
+        yield RecordTombstones(agent, self.selection.session_ids)
+        yield PurgeIndex(self.index.chunk_ids, self.index.sources)
+        yield from self.derived.effects_before_collateral()
+        if self.orphaned:
+            yield DropOrigins(agent, tuple(sorted(self.orphaned)), step=Step.DERIVED)
+        yield from self.derived.effects_after_collateral()
+        if cuts := tuple(self._preimage_cuts()):
+            yield CutPreimages(cuts)
+        for copy in filter(_is_stale, self.rest.stale_copies):
+            yield RemoveFile(copy.path, (), copy.digest, step=Step.MEMORY)
+        for changed in self.texts.changed:
+            file, scrub = changed.file, changed.scrub
+            yield CutFile(file.path, file.aliases, digest(file.text), digest(scrub.text), scrub.spans)
+        for scanned in self.texts.scans:
+            file, scan = scanned.file, scanned.scan
+            if scan.emptied:
+                yield RemoveFile(file.path, file.aliases, scan.before)
+            else:
+                yield CutFile(file.path, file.aliases, scan.before, scan.after, scan.spans, step=Step.CORPUS)
+        if selected := tuple(key for key in self.lineage.entry_keys if key in self.known_selected):
+            yield DropOrigins(agent, selected)
+
+    def _preimage_cuts(self) -> Iterator[PreimageCut]:
+        for preimage, scrub in self.texts.preimages:
+            if scrub.changed:
+                yield PreimageCut(preimage.key, digest(preimage.content), digest(scrub.text), scrub.spans)
+
+    def report(self, level: Level) -> Report:
+        """The report, computed before anything is written."""
+        selection, lineage, texts = self.selection, self.lineage, self.texts
+        untargetable = texts.keys_before - self.known.mine - frozenset(lineage.entry_keys)
+        return Report(
+            agent_id=self.store.agent_id,
+            dry_run=True,
+            session_ids=selection.session_ids,
+            participant_matches=selection.participant_matches,
+            session_resolutions=selection.resolutions,
+            entry_keys=lineage.entry_keys,
+            mixed_lineage_entry_keys=lineage.mixed,
+            untargetable_entry_keys=tuple(sorted(untargetable)),
+            curated_writes=tuple(self._curated_writes()),
+            artifacts=self._artifacts(),
+            refusals=tuple(sorted(refusal_sentence(facts.path) for facts in texts.facts_after if facts.untraceable)),
+            collateral_entry_keys=tuple(sorted(self.collateral)),
+            sibling_entry_keys=tuple(sorted(untargetable & self.known.siblings)),
+            dangling_markers=tuple(sorted({key for s in texts.changed for key in s.scrub.dangling_markers})),
+            extra_artifacts=self._extra_artifacts(),
+            warnings=tuple(sorted({*selection.warnings, *self.rest.unscanned, *self._warnings()})),
+            level=level.value,
+        )
+
+    def _artifacts(self) -> Artifacts:
+        texts, index = self.texts, self.index
+        return Artifacts(
+            memory_files=len(texts.changed),
+            memory_entries=sum(s.scrub.removed_entries for s in texts.changed),
+            memory_lines=sum(s.scrub.removed_lines for s in texts.changed),
+            session_corpus_files=len(texts.scans),
+            session_corpus_lines=sum(len(scanned.scan.lines) for scanned in texts.scans),
+            index_chunks=len(index.chunk_ids),
+            index_sources=len(index.sources),
+            fts_rows=index.full_text_rows,
+            vector_rows=index.vector_rows,
+            embedding_cache_rows=self.rest.cache_rows if self.selection.session_ids else 0,
+            short_term_entries=len(self.derived.recall),
+            seen_hash_scopes=len(self.derived.seen_scopes),
+            backups=sum(1 for _, scrub in texts.preimages if scrub.changed),
+            origin_rows=self.origin_rows,
+        )
+
+    def _extra_artifacts(self) -> ExtraArtifacts:
+        selected = bool(self.selection.session_ids)
+        return ExtraArtifacts(
+            signals=len(self.derived.signals),
+            rewind_rows=len(self.derived.rewinds),
+            events=len(self.derived.events),
+            stale_copies=sum(map(_is_stale, self.rest.stale_copies)) if selected else 0,
+        )
+
+    def _curated_writes(self) -> Iterator[CuratedWriteLine]:
+        """Ledger rows of the selected sessions, then writes found in their transcripts; the first of a path counts."""
+        ids = frozenset(self.selection.session_ids)
+        keys = frozenset(self.selection.session_keys)
+        found: dict[str, CuratedWriteLine] = {}
+        for write in chain(self.rest.ledger_writes, self.rest.transcript_writes):
+            selected = write.session_id in ids if write.session_id is not None else write.session_key in keys
+            if selected:
+                found.setdefault(write.path, CuratedWriteLine(write.path, write.observed_at_ms))
+        yield from (found[path] for path in sorted(found))
+
+    def _warnings(self) -> Iterator[str]:
+        if self.lineage.entry_keys and not self.rest.corpus_files and not self.texts.keys_before:
+            yield (
+                f"{self.store.workspace_root} has no corpus file and no marked memory file, while the ledger "
+                "knows entries of these sessions; make sure that it is the agent's workspace"
+            )
+        removed = {scanned.file.path: scanned.scan.lines for scanned in self.texts.scans}
+        for scrubbed in self.texts.files:
+            if removed and is_phase_report(scrubbed.file.path):
+                yield from citations_of(scrubbed.file.path, scrubbed.scrub.text, removed)
+        for copy in self.rest.stale_copies:
+            if not _is_stale(copy):
+                yield f"{copy.path} is a copy that a rewrite is making or left behind less than an hour ago; it stays"
+
+
+def _is_stale(copy: StaleCopy) -> bool:
+    """Whether a left-over copy goes (D18)."""
+    return copy.writer_gone or copy.over_an_hour

@@ -1,0 +1,94 @@
+"""The texts of a workspace under the rules of one purge: corpus files, memory files and preimages."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import chain
+
+from attrs import frozen
+
+from memprov.core.purge.questions import FileFacts, facts_of
+from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
+from memprov.core.records import MemoryFile, Preimage
+from memprov.core.text import CorpusScan
+
+__all__ = ["FileScrub", "ScannedFile", "Texts", "is_phase_report", "scrub_file"]
+
+
+def is_phase_report(path: str) -> bool:
+    """Whether a memory file is a dreaming phase report, where nested rows go with their row (D16)."""
+    return path.startswith("memory/dreaming/")
+
+
+@frozen
+class ScannedFile:
+    """A corpus file that loses lines."""
+
+    file: MemoryFile
+    scan: CorpusScan
+
+
+@frozen
+class FileScrub:
+    """A memory file with its scrub, and what the report needs of it before and after."""
+
+    file: MemoryFile
+    scrub: Scrub
+    before: FileFacts
+    after: FileFacts
+
+
+def scrub_file(file: MemoryFile, rules: ScrubRules) -> FileScrub:
+    """Scrub a memory file. A map over files."""
+    scrub = scrub_text(file.text, rules, phase_report=is_phase_report(file.path))
+    before = facts_of(file.path, file.text)
+    return FileScrub(file, scrub, before, facts_of(file.path, scrub.text) if scrub.changed else before)
+
+
+@frozen(slots=False)
+class Texts:
+    """Everything that was read, each tuple in the order of the snapshot. ``facts`` are of the files that were not."""
+
+    scans: tuple[ScannedFile, ...]
+    files: tuple[FileScrub, ...]
+    preimages: tuple[tuple[Preimage, Scrub], ...]
+    facts: tuple[FileFacts, ...]
+
+    @cached_property
+    def changed(self) -> tuple[FileScrub, ...]:
+        """The memory files that change."""
+        return tuple(file for file in self.files if file.scrub.changed)
+
+    @cached_property
+    def changed_paths(self) -> frozenset[str]:
+        """Every name of every file that changes or goes."""
+        files = chain((changed.file for changed in self.changed), (scanned.file for scanned in self.scans))
+        return frozenset(path for file in files for path in (file.path, *file.aliases))
+
+    @cached_property
+    def removed_paths(self) -> frozenset[str]:
+        """Every name of every corpus file that goes."""
+        files = (scanned.file for scanned in self.scans if scanned.scan.emptied)
+        return frozenset(path for file in files for path in (file.path, *file.aliases))
+
+    @cached_property
+    def keys_before(self) -> frozenset[str]:
+        """The keys of the live promotion markers in memory files."""
+        return frozenset(chain.from_iterable(facts.keys for facts in (*(f.before for f in self.files), *self.facts)))
+
+    @cached_property
+    def keys_after(self) -> frozenset[str]:
+        """The keys of those that stay, and of those that stay in the preimages that were scrubbed."""
+        files = (facts.keys for facts in self.facts_after)
+        return frozenset(chain(*files, *(promotion_keys(scrub.text) for _, scrub in self.preimages)))
+
+    @property
+    def facts_after(self) -> tuple[FileFacts, ...]:
+        """What the report says of the files as they will be."""
+        return (*(file.after for file in self.files), *self.facts)
+
+    @cached_property
+    def collateral(self) -> frozenset[str]:
+        """The unselected keys in anything that goes from a memory file or preimage (D3, D4)."""
+        scrubs = chain((changed.scrub for changed in self.changed), (scrub for _, scrub in self.preimages))
+        return frozenset(key for scrub in scrubs for key in scrub.collateral_entry_keys)
