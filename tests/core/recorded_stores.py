@@ -12,7 +12,7 @@ from attrs import frozen
 
 from memprov.core.records import SessionRecord
 from memprov.core.writing import Source, Transcript, session_source
-from memprov.core.writing.transcripts import message_from_event
+from memprov.core.writing.messages import message_from_event
 
 
 @frozen

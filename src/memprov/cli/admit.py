@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from memprov.cli.sessions import own_sessions
 from memprov.core.records import resolve_kinds
 from memprov.core.text import json_text
 from memprov.core.writing import AdmissionPolicy, decide_admission
-from memprov.errors import InputError
+from memprov.errors import InputError, PolicyError
 
 __all__ = ["admit_command"]
 
@@ -50,7 +51,9 @@ def _policy(policy_file: str | None, openclaw: str | None) -> AdmissionPolicy:
 def _read_json5(source: str) -> dict[str, object]:
     text = _load(source)
     try:
-        document: object = json.loads(text)
+        document: object = json.loads(text, object_pairs_hook=_object)
+    except PolicyError:
+        raise
     except ValueError:
         document = _parse_json5(text, source)
     except RecursionError as error:
@@ -77,6 +80,18 @@ def _parse_json5(text: str, source: str) -> object:
     except ImportError as error:
         raise InputError(f"{source} is not strict JSON; install memprov[openclaw] to read JSON5") from error
     try:
-        return json5.loads(text)
+        return json5.loads(text, object_pairs_hook=_object)
+    except PolicyError:
+        raise
     except ValueError as error:
         raise InputError(f"{source} is neither JSON nor JSON5: {error}") from error
+
+
+def _object(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """An object, if no key is in it twice: of two rules one would be dropped in silence."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise PolicyError(f"the key {key!r:.80} stands twice in one object; only the last one would count")
+        found[key] = value
+    return found

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
+from attrs import evolve
+
 from memprov.core.records import SessionRecord, SessionState, string_set
 from memprov.core.state import IngestState
 from memprov.core.writing import (
@@ -39,6 +41,7 @@ from memprov.core.writing import (
     read_admitted,
     session_source,
 )
+from memprov.errors import MemprovError
 from memprov.shell.native import NativeStore
 
 __all__ = ["TranscriptReader", "backfill", "ingest", "promote", "publish_narrative", "rollback_backfill"]
@@ -63,9 +66,10 @@ def ingest(
 ) -> IngestReport:
     """Copy what is new in the admitted sessions into the corpus and the staged entries: one sweep (FACTS 2).
 
-    ``reader`` is called for admitted sessions only. ``sessions`` are ids, for a transcript that has just changed;
-    without, all are looked at. ``look_back_days`` passes over older lines; days are counted in ``zone``. A sweep is
-    bounded: the report's ``more`` says that another one would find more.
+    ``reader`` is called for admitted sessions only; where it fails, that session is left for the next sweep and named
+    in the report, and the others are taken. ``sessions`` are ids, for a transcript that has just changed; without, all
+    are looked at. ``look_back_days`` passes over older lines; days are counted in ``zone``. A sweep is bounded: the
+    report's ``more`` says that another one would find more.
     """
     moment = _now(now_ms)
     chosen = None if sessions is None else string_set(sessions)
@@ -78,7 +82,7 @@ def ingest(
         plan = plan_ingestion(state, admitted, still, today=today, earliest_day=earliest, zone=zone)
         for effect in plan.effects:
             writer.write(effect)
-    return plan.report
+    return evolve(plan.report, failed=work.failed)
 
 
 def backfill(
@@ -97,12 +101,13 @@ def backfill(
     work = _Work(store, reader, policy, Purpose.BACKFILL, None)
     transcripts = work.read()
     if BackfillMode(mode) is BackfillMode.PREVIEW:
-        return plan_backfill(*work.again(store.ingest_state, transcripts), mode=mode, days=days, zone=zone).report
+        plan = plan_backfill(*work.again(store.ingest_state, transcripts), mode=mode, days=days, zone=zone)
+        return evolve(plan.report, failed=work.failed)
     with store.exclusive() as writer:
         plan = plan_backfill(*work.again(writer.ingest_state, transcripts), mode=mode, days=days, zone=zone)
         for effect in plan.effects:
             writer.write(effect)
-    return plan.report
+    return evolve(plan.report, failed=work.failed)
 
 
 def rollback_backfill(store: NativeStore) -> RollbackReport:
@@ -168,6 +173,12 @@ class _Work:
         )
         self._reader, self._policy, self._purpose, self._chosen = reader, policy, purpose, chosen
         self._store = store
+        self._failed: dict[str, str] = {}
+
+    @property
+    def failed(self) -> tuple[tuple[str, str], ...]:
+        """The sessions that could not be read, and why."""
+        return tuple(sorted(self._failed.items()))
 
     def _admit(self, state: IngestState) -> Admitted:
         return admit_sources(self._listing, self._policy, state, self._purpose, complete=self._chosen is None)
@@ -182,10 +193,15 @@ class _Work:
 
     def _transcript(self, source: Source) -> Transcript | None:
         session = source.session
-        messages = None if session is None else self._reader(session)
-        if session is None or messages is None:
+        if session is None:
             return None
-        return Transcript(source, tuple(messages), archived=session.state is SessionState.ARCHIVED)
+        try:
+            messages = self._reader(session)
+            archived = session.state is SessionState.ARCHIVED
+            return None if messages is None else Transcript(source, messages, archived=archived)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is of this session alone
+            self._failed[session.session_id] = failure(error)
+            return None
 
     def again(
         self, ingest_state: Callable[[tuple[str, ...] | None], IngestState], transcripts: Iterable[Transcript]
@@ -195,6 +211,11 @@ class _Work:
         admitted = self._admit(state)
         keys = {source.state_key for source in admitted.sources}
         return state, admitted, tuple(t for t in transcripts if t.source.state_key in keys)
+
+
+def failure(error: Exception) -> str:
+    """What a report says of an exception: its type, and the message of one of ours, which holds no memory text."""
+    return f"{type(error).__name__}: {error}" if isinstance(error, MemprovError) else type(error).__name__
 
 
 def _now(now_ms: int | None) -> int:

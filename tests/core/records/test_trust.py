@@ -78,8 +78,16 @@ def test_case_D6_an_internal_message_is_system_and_so_is_its_reply() -> None:
     assert spoken(INTERNAL, FROM_NETWORK, REPLY) == ["system", "untrusted"]
 
 
+def test_F23_a_taint_that_the_host_flags_is_the_turn_s() -> None:
+    for flagged in (Message("assistant", turn_tainted=True), Message("toolResult", turn_tainted=True)):
+        said = spoken(BY_OWNER, REPLY, flagged, REPLY, REPLY, BY_OWNER, REPLY)
+        assert said[:2] == ["owner", "agent"]
+        assert set(said[2:-2]) == {"untrusted"}
+        assert said[-2:] == ["owner", "agent"], "until the next turn"
+    assert spoken(Message("user", sender_is_owner=True, turn_tainted=True), REPLY) == ["owner", "untrusted"]
+
+
 def test_a_recovered_taint_flag_counts_when_it_is_strictly_true() -> None:
-    assert spoken(BY_OWNER, Message("assistant", turn_tainted=True), REPLY) == ["owner", "untrusted", "agent"]
     assert spoken(BY_OWNER, Message("assistant", turn_tainted="true")) == ["owner", "agent"]
 
 
@@ -110,7 +118,9 @@ def test_classification_equals_the_oracle(transcript: list[Message]) -> None:
     for i, message in enumerate(transcript):
         turn_starts = [j for j in range(i + 1) if transcript[j].role == "user"]
         start = turn_starts[-1] if turn_starts else None
-        tainted = any(m.result_source == "network" and m.role != "user" for m in transcript[(start or 0) : i])
+        turn = transcript[(start or 0) : i]
+        network = any(m.result_source == "network" and m.role != "user" for m in turn)
+        tainted = network or any(m.turn_tainted is True for m in turn)
         opener = transcript[start] if start is not None else None
         if message.role == "user":
             expected = SYSTEM if message.internal_system else OWNER if message.sender_is_owner is True else UNTRUSTED

@@ -112,7 +112,14 @@ def test_D15_the_constructor_refuses_what_a_configuration_may_not_hold(arguments
         AdmissionPolicy(chat_types=["dm"])
 
 
-@pytest.mark.parametrize("value", ["GMAIL", "gmai", "gmail2", "g mail", "*"])
+@pytest.mark.parametrize("values", [["*"], ["slack", "*"], ["tele*"], [" * "], ["", " "], ["\u00a0"]])
+@pytest.mark.parametrize("name", ["hookExternalContentSources", "channels", "chatTypes"])
+def test_F24_a_rule_that_would_keep_nothing_out_is_refused_by_name(name: str, values: list[str]) -> None:
+    with pytest.raises(PolicyError, match=rf"{name}.*(wildcard|blanks)|chatTypes holds 'slack'"):
+        AdmissionPolicy.from_config({"excludeSessions": {name: values}})
+
+
+@pytest.mark.parametrize("value", ["GMAIL", "gmai", "gmail2", "g mail"])
 def test_case_C5_values_are_compared_exactly(value: str) -> None:
     assert reason(GMAIL, AdmissionPolicy(hook_sources=[value], channels=[value])) is None
 

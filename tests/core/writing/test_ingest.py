@@ -426,6 +426,18 @@ def test_only_so_many_scopes_are_kept() -> None:
     assert "main:sessions/main/s1" in made.ledger.seen
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"), [(["x", None], "x"), ([None, "x"], "x"), (["x", "x"], "x"), (["x", "y"], None)]
+)
+def test_F26_a_statement_that_is_restated_keeps_what_is_known_of_it(said: list[str | None], kept: str | None) -> None:
+    claims = [
+        Claim(SignalKind.DAILY, "p.txt", 1, TEA, "q", "2026-11-25", Provenance(supersedes_key=key)) for key in said
+    ]
+    (entry,) = stage_claims(IngestState("main"), claims).entries
+    assert entry.provenance is not None
+    assert entry.provenance.supersedes_key == kept
+
+
 def test_a_claim_that_no_session_vouches_for_is_staged_without_an_origin() -> None:
     claim = Claim(SignalKind.DAILY, "p.txt", 1, TEA, "q", "2026-11-25", Provenance())
     staged = stage_claims(IngestState("main"), [claim, evolve(claim, snippet=" ")])

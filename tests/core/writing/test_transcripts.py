@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +14,11 @@ from memprov.core.records import OriginClass, Provenance, SessionKind, frame_rec
 from memprov.core.text import is_generated, is_memory_echo, u16_length, unwrap
 from memprov.core.text.redaction import REDACTED
 from memprov.core.writing import Message, content_hash, read_transcript
-from memprov.core.writing.transcripts import Reading, message_from_event
+from memprov.core.writing.messages import Role, message_from_event
+from memprov.core.writing.transcripts import Reading, Skipped
+from memprov.errors import InputError
 
+T = 1_795_597_200_000
 OWNER, AGENT, UNTRUSTED, SYSTEM = "owner", "agent", "untrusted", "system"
 BEGIN, END = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 KEYS = ["type", "message", "role", "content", "text", "timestamp", "__openclaw", "provenance", "data"]
@@ -84,9 +89,76 @@ def test_messages_between_sessions_are_skipped_but_begin_a_turn() -> None:
     assert read(user("hello"), between, reply("answer")) == [("User: hello", OWNER), ("Assistant: answer", UNTRUSTED)]
 
 
-@pytest.mark.parametrize("role", ["toolResult", "system", "tool", "", "Assistant"])
-def test_other_roles_say_nothing(role: str) -> None:
-    assert read(Message(role, "words of some length")) == []
+@pytest.mark.parametrize("role", ["toolResult", "system", "tool", ""])
+def test_other_roles_say_nothing_and_are_counted(role: Role) -> None:
+    reading = read_transcript([Message(role, "words of some length")] * 400)
+    assert (reading.lines, Counter(reading.skipped)) == ((), {Skipped.ROLE: 400})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"role": "human"}, {"role": "User"}, {"role": "Assistant"}, {"role": None}, {"role": ["user"]},
+        {"content": 5}, {"content": b"x"}, {"content": {"type": "text", "text": "x"}}, {"content": ["x", 5]},
+        {"content": [{"type": "text", "text": None}]}, {"result_source": "Network"}, {"result_source": "web"},
+        {"result_source": True}, {"provenance_kind": "internal"}, {"generated_by": "job"}, {"turn_tainted": "true"},
+        {"turn_tainted": 1}, {"number": -1}, {"number": "4"}, {"number": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_F21_what_a_host_gives_and_is_not_understood_is_refused_by_name(wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(InputError, match=name.replace("_", ".")):
+        Message(**{"role": "user", **wrong})
+
+
+def test_F21_a_refusal_shows_no_text_that_may_be_memory() -> None:
+    with pytest.raises(InputError, match="a text of 36 characters") as caught:
+        Message("The spare key is under the flowerpot", "user")  # type: ignore[arg-type]
+    assert "flowerpot" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, None),
+        ([], None),
+        ([{"type": "image_url", "image_url": {"url": "x"}}], None),
+        (["a", {"type": "text", "text": "b"}, {"type": "tool_use", "name": "write"}, {"text": "c"}], "a b c"),
+        ([{"type": "input_text", "text": "a"}, {"type": "output_text", "text": "b"}], "a b"),
+    ],
+)
+def test_F21_content_is_read_in_the_shapes_of_the_common_platforms(content: Any, words: str | None) -> None:
+    reading = read_transcript([Message("user", content)])
+    assert [line.text for line in reading.lines] == ([] if words is None else [f"User: {words}"])
+    assert reading.skipped == ((Skipped.WORDLESS,) if words is None else ())
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        (T, T), (float(T), T), (T // 1000, T), ("2026-11-25T09:00:00Z", T), ("2026-11-25T10:00+01:00", T),
+        (T * 1000, None), (T * 1_000_000, None), (253_402_300_799_000, None), (T + 0.5, None), ("today", None),
+        (str(T), None), (True, None), (float("nan"), None), (float("-inf"), None), ([T], None), (-(10**30), None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_F22_a_time_that_cannot_be_read_is_not_known(given: Any, known: int | None) -> None:
+    reading = read_transcript([Message("user", "words of some length", timestamp_ms=given)], modified_ms=7)
+    assert [line.timestamp_ms for line in reading.lines] == [known or 0]
+    assert reading.untimed == (known is None)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["[OpenClaw heartbeat poll]", "[cron:tidy up] run", "System: [2026-11-25 09:00:00 UTC] Node connected"]
+)
+def test_F25_a_generated_message_begins_a_generated_turn(prompt: str) -> None:
+    turn = (user(prompt), reply("All quiet, door is locked."), reply("And the stove is off."))
+    assert read(*turn, user("good night"), reply("sleep well")) == [
+        ("User: good night", OWNER),
+        ("Assistant: sleep well", AGENT),
+    ]
+    assert read_transcript(turn).skipped == (Skipped.GENERATED,) * 3
 
 
 def test_a_dream_narrative_takes_its_lines_back() -> None:
@@ -219,7 +291,7 @@ def test_recalled_text_in_our_own_frame_is_never_said_again(text: str) -> None:
         ("user", "exec finished yesterday", False),
     ],
 )
-def test_generated_messages_are_told_from_said_ones(role: str, text: str, generated: bool) -> None:
+def test_generated_messages_are_told_from_said_ones(role: Role, text: str, generated: bool) -> None:
     assert is_generated(text, role) is generated
     assert bool(read(Message(role, text, sender_is_owner=True))) is not generated
 

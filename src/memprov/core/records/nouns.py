@@ -108,7 +108,7 @@ def strings(values: Iterable[str]) -> tuple[str, ...]:
     result = tuple(values)
     for value in result:
         if not isinstance(value, str):
-            raise InputError(f"expected strings, got {value!r}")
+            raise InputError(f"expected strings, got {described(value)}")
     return result
 
 

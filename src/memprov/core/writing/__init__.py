@@ -35,6 +35,7 @@ from memprov.core.writing.lineage_effects import (
     ReleaseTransfers,
     RequireAdmitted,
 )
+from memprov.core.writing.messages import Message, Role
 from memprov.core.writing.narrative import Dropped, PendingNarrative, plan_narrative
 from memprov.core.writing.promote import (
     MEMORY_HEADER,
@@ -52,7 +53,7 @@ from memprov.core.writing.promote import (
 from memprov.core.writing.ranking import Gate, Thresholds
 from memprov.core.writing.rewind import RollbackReport, plan_rollback
 from memprov.core.writing.sources import Admitted, Source, Transcript, admit_sources, read_admitted, session_source
-from memprov.core.writing.transcripts import ContentLine, Message, content_hash, read_transcript
+from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash, read_transcript
 
 __all__ = [
     "DIARY_PATH",
@@ -90,8 +91,10 @@ __all__ = [
     "ReleaseTransfers",
     "ReplaceText",
     "RequireAdmitted",
+    "Role",
     "RollbackReport",
     "SetCheckpoints",
+    "Skipped",
     "Source",
     "StageEntries",
     "StorePreimage",

@@ -50,14 +50,19 @@ class Purpose(StrEnum):
 
 
 def _rule(values: Iterable[str], name: str) -> tuple[str, ...]:
-    """Trimmed, without empties and repeats, in order."""
+    """Trimmed, without empties and repeats, in order. What would be a rule that keeps nothing out is refused."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise PolicyError(f"{name} must be a list of strings, not {values!r:.80}")
     result = tuple(values)
     for value in result:
         if not isinstance(value, str):
             raise PolicyError(f"{name} holds {value!r:.80}, which is no string")
-    return tuple(dict.fromkeys(trimmed for value in result if (trimmed := value.strip(WSP))))
+        if "*" in value:
+            raise PolicyError(f"{name} holds {value!r:.80}; values are compared exactly, and * is no wildcard")
+    rule = tuple(dict.fromkeys(trimmed for value in result if (trimmed := value.strip(WSP))))
+    if result and not rule:
+        raise PolicyError(f"{name} holds only blanks ({result[0]!r:.80}), which would keep nothing out; leave it empty")
+    return rule
 
 
 def _hook_sources(values: Iterable[str]) -> tuple[str, ...]:
@@ -81,7 +86,7 @@ class AdmissionPolicy:
     """The configured exclusions; a session that matches any value of any list stays out.
 
     Values are trimmed and then compared exactly. Metadata that is missing matches nothing. Raises ``PolicyError``
-    naming a value that is no string, or no chat type.
+    naming a value that is no string or no chat type, has a ``*``, or is blank where the list holds nothing else.
     """
 
     hook_sources: tuple[str, ...] = field(default=(), converter=_hook_sources)

@@ -118,7 +118,9 @@ class DaySummary:
 
 @frozen
 class BackfillReport:
-    """What one batch does. ``more`` says that another batch would find more."""
+    """What one batch does. ``more`` says that another batch would find more; ``failed`` has the sessions that could not
+    be read, and why.
+    """
 
     mode: BackfillMode
     excluded: tuple[Admission, ...] = ()
@@ -126,6 +128,7 @@ class BackfillReport:
     added_keys: tuple[str, ...] = ()
     diary_blocks: int = 0
     more: bool = False
+    failed: tuple[tuple[str, str], ...] = ()
 
     @property
     def candidates(self) -> int:

@@ -17,7 +17,7 @@ from memprov.core.records import OriginClass, Provenance
 from memprov.core.state import Checkpoint, IngestState
 from memprov.core.text import collapse, neutralise_inline, seen_hash, u16_length
 from memprov.core.writing.sources import Source, Transcript
-from memprov.core.writing.transcripts import ContentLine, content_hash, read_transcript
+from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash, read_transcript
 
 __all__ = [
     "Candidate",
@@ -71,7 +71,7 @@ class Scan:
     """What a transcript has to offer. ``checkpoint`` holds if all candidates are taken, ``None`` if nothing changed.
 
     ``blocked`` is the place of the first line that is left for another time. ``internal`` is the reason for which the
-    transcript is no conversation after all.
+    transcript is no conversation after all. ``skipped`` and ``untimed`` are those of its reading.
     """
 
     source: Source
@@ -79,6 +79,8 @@ class Scan:
     checkpoint: Checkpoint | None = None
     blocked: int | None = None
     internal: str | None = None
+    skipped: tuple[Skipped, ...] = ()
+    untimed: int = 0
 
 
 def day_of(moment_ms: int, zone: tzinfo) -> str:
@@ -146,8 +148,9 @@ def scan_source(
     done = Checkpoint(source.state_key, source.modified_ms, source.size, content_hash(lines), len(lines), len(lines))
     if reading.internal is not None:
         return Scan(source, (), None if done == checkpoint else done, internal=reading.internal)
+    scan = Scan(source, skipped=reading.skipped, untimed=reading.untimed)
     if checkpoint == done:
-        return Scan(source)
+        return scan
     seen = {*state.seen.get(source.scope, ())}
     old_seen = frozenset(state.seen.get(source.legacy_scope, ()) if source.legacy_scope else ())
     candidates: list[Candidate] = []
@@ -179,7 +182,8 @@ def scan_source(
         written = written_snippet(snippet)
         text = corpus_line(source, line.number, written)
         candidates.append(Candidate(source, index, line.number, day, written, text, hashed, provenance))
-    return Scan(source, tuple(candidates), evolve(done, last_content_line=end), blocked)
+    checkpoint = evolve(done, last_content_line=end)
+    return evolve(scan, candidates=tuple(candidates), checkpoint=checkpoint, blocked=blocked)
 
 
 def _first_unread(lines: tuple[ContentLine, ...], done: Checkpoint, before: Checkpoint | None) -> int:

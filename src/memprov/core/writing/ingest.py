@@ -7,6 +7,7 @@ state from which the next sweep goes on: a line that stands in the corpus alread
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, tzinfo
 
@@ -30,6 +31,7 @@ from memprov.core.writing.effects import AddSeenHashes, AppendCorpus, SetCheckpo
 from memprov.core.writing.lineage_effects import RecordOrigins, RequireAdmitted
 from memprov.core.writing.recording import Claim, SignalKind, Staged, stage_claims
 from memprov.core.writing.sources import Admitted, Transcript
+from memprov.core.writing.transcripts import Skipped
 from memprov.errors import InputError
 
 __all__ = [
@@ -53,8 +55,10 @@ _QUERY = "__dreaming_sessions__"
 class IngestReport:
     """What a sweep does, in numbers and names; no memory text.
 
-    ``excluded`` has the reason for each session that was not read, ``internal`` for each that turned out to be no
-    conversation; ``lines`` counts the lines taken of each day. ``more`` says that the limit was reached.
+    ``excluded`` has the reason for each session that was not read, ``failed`` for each that could not be (the reader
+    raised, or gave what is no message), ``internal`` for each that turned out to be no conversation. ``lines`` counts
+    the lines taken of each day. Of the messages that were read, ``skipped`` counts those that say nothing to memory, by
+    reason, and ``untimed`` those whose time is not known. ``more`` says that the limit was reached.
     """
 
     excluded: tuple[Admission, ...] = ()
@@ -62,6 +66,9 @@ class IngestReport:
     lines: tuple[tuple[str, int], ...] = ()
     added_keys: tuple[str, ...] = ()
     more: bool = False
+    failed: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[Skipped, int], ...] = ()
+    untimed: int = 0
 
 
 @frozen
@@ -139,6 +146,8 @@ def plan_ingestion(
         lines=tuple((day, days.count(day)) for day in sorted(set(days))),
         added_keys=staged.added,
         more=left <= 0 or any(_unread(scan) for scan in scans),
+        skipped=_counted(scans),
+        untimed=sum(scan.untimed for scan in scans),
     )
     return IngestPlan(fenced(state.agent_id, (*scanned_sessions(scans), *admitted.kept_out), effects), report)
 
@@ -255,6 +264,11 @@ def _claim(placed: Placed, today: str) -> Claim:
         provenance=candidate.provenance,
         session=candidate.source.session,
     )
+
+
+def _counted(scans: Iterable[Scan]) -> tuple[tuple[Skipped, int], ...]:
+    reasons = Counter(reason for scan in scans for reason in scan.skipped)
+    return tuple((reason, reasons[reason]) for reason in Skipped if reasons[reason])
 
 
 def _unread(scan: Scan) -> bool:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from attrs import evolve, frozen
 
 from memprov.core.lineage import join_origins
-from memprov.core.records import Origin, Provenance, SessionKind, SessionRecord, weakest
+from memprov.core.records import Origin, Provenance, SessionRecord, chunk_provenance
 from memprov.core.state import IngestState, StagedEntry, evicted_entries
 from memprov.core.text import claim_hash, claim_key, collapse, is_memory_echo, query_hash, ranged_key, strip_speaker
 from memprov.core.writing.candidates import truncated
@@ -152,12 +152,5 @@ def _recent(values: tuple[str, ...], value: str, limit: int) -> tuple[str, ...]:
 
 
 def _merged(old: Provenance | None, new: Provenance) -> Provenance:
-    """Trust only falls (I7), and what one of them supersedes is kept only if the other does, too (FACTS 3.6)."""
-    if old is None:
-        return new
-    return Provenance(
-        weakest((old.origin_class, new.origin_class)),
-        old.session_kind if old.session_kind == new.session_kind else SessionKind.UNKNOWN,
-        max(old.observed_at_ms, new.observed_at_ms),
-        old.supersedes_key if old.supersedes_key == new.supersedes_key else None,
-    )
+    """Trust only falls (I7), and who does not say what a statement supersedes takes nothing back."""
+    return new if old is None else chunk_provenance((old, new))

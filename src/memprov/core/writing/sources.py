@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from memprov.core.records import SessionRecord
+from memprov.core.records import SessionRecord, described, is_moment
 from memprov.core.state import Checkpoint, IngestState
 from memprov.core.text import corpus_owner, session_id_from_file_name, u16_length
 from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission
-from memprov.core.writing.transcripts import Message
+from memprov.core.writing.messages import Message
 from memprov.errors import InputError
 
 __all__ = [
@@ -57,12 +57,20 @@ class Source:
         return self.session is None
 
 
+def _messages(values: Iterable[Message]) -> tuple[Message, ...]:
+    result: tuple[object, ...] = tuple(values)
+    for number, value in enumerate(result, 1):
+        if not isinstance(value, Message):
+            raise InputError(f"message {number} of a transcript is {described(value)}, not a memprov.Message")
+    return tuple(value for value in result if isinstance(value, Message))
+
+
 @frozen
 class Transcript:
     """What a reader gives for a source: the messages, and the state of the transcript that they were read from."""
 
     source: Source
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = field(converter=_messages)
     archived: bool = False
 
 
@@ -95,6 +103,7 @@ def session_source(
 ) -> Source:
     """The source of a session: its transcript in the session store, or in the file of that name."""
     agent = session.agent_id
+    modified_ms = modified_ms if is_moment(modified_ms) else 0
     path = f"sessions/{agent}/{session.session_id if file_name is None else file_name}"
     old_scope = f"{agent}:{session.session_id}"
     return Source(

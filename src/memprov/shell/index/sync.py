@@ -10,7 +10,7 @@ The transcripts of forgotten and internal sessions are never asked for, whatever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -22,7 +22,6 @@ from memprov.core.index import (
     Dropped,
     IndexPlan,
     Refusal,
-    SourceText,
     embedded,
     indexable_sessions,
     missing_texts,
@@ -40,7 +39,7 @@ from memprov.shell.native import NativeStore, NativeWriter
 from memprov.shell.native.reader import QuietReading
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import transaction
-from memprov.shell.sweeps import TranscriptReader
+from memprov.shell.sweeps import TranscriptReader, failure
 from memprov.shell.vectors.lance import LanceVectors
 from memprov.shell.vectors.mirror import distrust, mirror_directory, reflect
 
@@ -65,14 +64,16 @@ class PreparedIndex:
     plan: IndexPlan = field(repr=False)
     asked_texts: int = 0
     cached_texts: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
 
 
 @frozen
 class IndexReport:
     """What became of a publication, in numbers and names; no memory text.
 
-    ``dropped`` are sources that were taken out, ``excluded`` sessions whose transcripts were not read, and ``refused``
-    results that were not published. ``asked_texts`` were sent to the embedder, ``cached_texts`` known already.
+    ``dropped`` are sources that were taken out, ``excluded`` sessions whose transcripts were not read, ``failed`` those
+    whose reader raised, and why, and ``refused`` results that were not published. ``asked_texts`` were sent to the
+    embedder, ``cached_texts`` known already.
     """
 
     published: tuple[str, ...] = ()
@@ -84,6 +85,7 @@ class IndexReport:
     refused: tuple[Refusal, ...] = ()
     asked_texts: int = 0
     cached_texts: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
 
     @property
     def queued(self) -> tuple[Refusal, ...]:
@@ -103,8 +105,9 @@ def prepare_index(
     """Read what is new, cut it into chunks and have them embedded. Changes nothing and holds no lock.
 
     Without an embedder there is full text only. Without a reader, sessions that are indexed stay as they are, but for
-    those that may not be; with one, all indexable sessions are read, or those among ``sessions``. ``rebuild`` prepares
-    a whole new generation, from what can be read now and nothing else: without a reader, one without sessions.
+    those that may not be; with one, all indexable sessions are read, or those among ``sessions``. A session at which
+    the reader fails stays as it is indexed, and is named in the report. ``rebuild`` prepares a whole new generation,
+    from what can be read now and nothing else: without a reader, one without sessions.
     """
     chosen = None if sessions is None else string_set(sessions)
     if rebuild and chosen is not None:
@@ -116,20 +119,21 @@ def prepare_index(
     read = [s for s in admitted if reader is not None and (chosen is None or s.session_id in chosen)]
     model = embedder.identity.name if embedder is not None else FULL_TEXT_ONLY
 
-    def sources() -> Iterator[SourceText]:
-        yield from files
-        for session in read:
+    sources, failed = list(files), dict[str, str]()
+    for session in read:
+        try:
             messages = reader(session) if reader is not None else None
             source = None if messages is None else session_text(session, messages)
-            if source is not None:
-                yield source
-
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is of this session alone
+            failed[session.session_id] = failure(error)
+        else:
+            sources += [] if source is None else [source]
     if rebuild:
-        plan = plan_rebuild(state, sources(), model=model, budget=budget)
+        plan = plan_rebuild(state, sources, model=model, budget=budget)
     else:
-        ids = [session.session_id for session in read]
-        plan = plan_index(state, sources(), model=model, budget=budget, read_sessions=ids)
-    prepared = PreparedIndex(store.identity, plan)
+        ids = [session.session_id for session in read if session.session_id not in failed]
+        plan = plan_index(state, sources, model=model, budget=budget, read_sessions=ids)
+    prepared = PreparedIndex(store.identity, plan, failed=tuple(sorted(failed.items())))
     return prepared if embedder is None else _embedded(store, prepared, embedder)
 
 
@@ -155,6 +159,7 @@ def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
         tuple(publication.refusals),
         prepared.asked_texts,
         prepared.cached_texts,
+        prepared.failed,
     )
 
 
