@@ -30,6 +30,8 @@ class MemprovError(Exception):
     """The root of everything memprov raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+    #: whether something may have been changed before it was raised
+    changed: ClassVar[bool] = False
 
 
 class InputError(MemprovError, ValueError):
@@ -80,6 +82,8 @@ class StaleStateError(RefusedError):
 
 class PartialError(MemprovError):
     """The purge stopped part-way. Running the same command again is safe and finishes it."""
+
+    changed = True
 
     def __init__(self, message: str, *, remaining: tuple[str, ...] = ()) -> None:
         super().__init__(message)

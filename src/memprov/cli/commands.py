@@ -1,23 +1,26 @@
 """The command line: argument parsing and printing only (DESIGN 8).
 
 Every command is one library call, in a module of its own. ``--json`` prints exactly one JSON document on standard
-output; progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed part-way, 2 bad arguments, 3
-refused.
+output, of the answer or of the error; progress and the error's line go to standard error. Exit codes: 0 done, 1 failed
+part-way, 2 bad arguments, 3 refused.
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 
 import click
 
 from memprov.cli.admit import admit_command
 from memprov.cli.demo import demo_command
+from memprov.cli.failure import failure_of
 from memprov.cli.forget import apply_command, forget_command
-from memprov.cli.printing import say_error
+from memprov.cli.printing import document, say_error
 from memprov.cli.sessions import sessions_command
 from memprov.cli.trace import trace_command
+from memprov.core.text import json_text
 from memprov.errors import MemprovError
 
 __all__ = ["main"]
@@ -39,20 +42,14 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _cli.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        code = _fail("interrupted; running the same command again is safe", 1)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show(sys.stderr)
         code = error.exit_code
-    except click.ClickException as error:
-        code = _fail(" ".join(error.format_message().split()), 2)
-    except OSError as error:
-        code = _fail(f"the answer could not be printed: {error.strerror}; run the command again to see it", 1)
-    except MemprovError as error:
-        code = _fail(str(error), error.exit_code)
+    except (click.exceptions.Abort, click.ClickException, OSError, MemprovError) as error:
+        failure = failure_of(error)
+        say_error(failure.error)
+        if "--json" in sys.argv[1:]:
+            with suppress(OSError):  # the line above says it, also where standard output takes nothing
+                document(json_text(failure.document(), indent=2))
+        code = failure.exit_code
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _fail(message: str, code: int) -> int:
-    say_error(message)
-    return code

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from memprov.cli.failure import AnswerLostError
 from memprov.cli.options import StoreOptions, json_option, store_options
 from memprov.cli.printing import document, progress, say
 from memprov.cli.reading import describe_report
@@ -65,7 +66,7 @@ def forget_command(  # one parameter per option
             report = apply_plan(opened, plan, break_lock=break_lock, progress=watched)
         else:
             report = forget(opened, selectors, level=level, break_lock=break_lock, progress=watched)
-    _print(report, None, as_json=as_json)
+    _print_done(report, as_json=as_json)
 
 
 @click.command("apply")
@@ -81,10 +82,12 @@ def apply_command(plan_file: str, session_store: str | None, *, break_lock: bool
     if identity.kind == "openclaw":
         store = open_openclaw(identity.state_root, identity.agent_id, identity.workspace_root, session_store)
     else:
+        if session_store is not None:
+            raise InputError("--session-store is of OpenClaw installations, and this plan is of memprov's own store")
         store = open_store(identity.state_root, identity.agent_id, identity.workspace_root, create=False)
     with progress() as watched:
         report = apply_plan(store, plan, break_lock=break_lock, progress=watched)
-    _print(report, None, as_json=as_json)
+    _print_done(report, as_json=as_json)
 
 
 def _save(plan: PurgePlan, target: str) -> None:
@@ -111,6 +114,15 @@ def _load(source: str) -> str:
     except OSError as error:
         raise InputError(f"{source} cannot be read: {error.strerror}; nothing was changed") from error
     return data.decode("utf-8", "replace")
+
+
+def _print_done(report: Report, *, as_json: bool) -> None:
+    try:
+        _print(report, None, as_json=as_json)
+    except OSError as error:
+        raise AnswerLostError(
+            f"the purge is done and nothing of it is left to do; only its report could not be printed: {error.strerror}"
+        ) from error
 
 
 def _print(report: Report, plan: PurgePlan | None, *, as_json: bool) -> None:

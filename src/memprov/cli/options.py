@@ -41,6 +41,8 @@ class StoreOptions:
                 raise InputError(f"{option} is blank")
         if self.openclaw is not None:
             return open_openclaw(self.openclaw, self.agent, self.workspace, self.session_store)
+        if self.session_store is not None:
+            raise InputError("--session-store is of OpenClaw installations: it goes with --openclaw, not with --store")
         return open_store(self.store or "", self.agent, self.workspace, create=False)
 
 

@@ -18,7 +18,6 @@ from memprov.core.writing import RecordOrigins, ReplaceText
 from memprov.errors import CorruptStoreError, InputError, RefusedError, SchemaError, StoreNotFoundError
 from memprov.shell.native import NativeStore, open_store
 from memprov.shell.native.database import LedgerFile
-from memprov.shell.native.layout import normal_agent_id
 from memprov.shell.native.schema import AGENT_LEDGER, SHARED_LEDGER
 from tests.shell.native.loading import copied, fresh_store, hasty, rows, tables, unhurried
 
@@ -124,26 +123,9 @@ def test_an_unusable_directory_is_one_clear_error(tmp_path: Path) -> None:
         open_store(tmp_path / "file" / "store")
 
 
-@pytest.mark.parametrize(
-    ("given", "stored"),
-    [
-        ("Main", "main"),
-        (" Ops Team! ", "ops-team"),
-        ("", "main"),
-        ("--", "main"),
-        ("x" * 70, "x" * 64),
-        ("a/../b", "a-b"),
-        ("../..", "main"),
-        ("Ünï", "n"),
-    ],
-)
-def test_an_agent_id_is_made_safe_as_openclaw_makes_it(given: str, stored: str) -> None:
-    assert normal_agent_id(given) == stored
-
-
-def test_an_agent_id_is_the_same_agent_in_any_spelling(tmp_path: Path) -> None:
-    open_store(tmp_path, "Ops Team").record_session(SessionRecord("ops-team", "s1"))
-    assert [s.session_id for s in open_store(tmp_path, "ops-team").catalogue()] == ["s1"]
+def test_an_agent_id_is_the_same_agent_in_upper_case(tmp_path: Path) -> None:
+    open_store(tmp_path, "Ops").record_session(SessionRecord("ops", "s1"))
+    assert [s.session_id for s in open_store(tmp_path, "ops").catalogue()] == ["s1"]
     with pytest.raises(InputError, match="agent id"):
         open_store(tmp_path, 5)  # type: ignore[arg-type]
 

@@ -5,6 +5,7 @@ ancestors, ``trust`` what a message, a file, a chunk or a merge is worth. This r
 about memory; a value made here is checked once, when it is made.
 """
 
+from memprov.core.records.agents import agent_id_of
 from memprov.core.records.nouns import (
     Choice,
     CuratedWrite,
@@ -75,6 +76,7 @@ __all__ = [
     "SessionState",
     "StoreIdentity",
     "Turn",
+    "agent_id_of",
     "artifact_class",
     "chunk_provenance",
     "described",

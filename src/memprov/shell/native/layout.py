@@ -21,11 +21,10 @@ from attrs import frozen
 
 from memprov.core.records import StoreIdentity
 from memprov.core.text import to_bytes, to_text
-from memprov.errors import InputError
 from memprov.shell.native.database import LedgerFile, sync_directory
 from memprov.shell.native.schema import AGENT_LEDGER, SHARED_LEDGER, Schema
 
-__all__ = ["DEFAULT_WORKSPACE", "Layout", "make_private", "normal_agent_id", "relative_place"]
+__all__ = ["DEFAULT_WORKSPACE", "Layout", "make_private", "relative_place"]
 
 DEFAULT_WORKSPACE = "workspace"
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -83,16 +82,6 @@ class Layout:
             return ()
         known = (name for name in names if _AGENT_ID.fullmatch(name) and name != self.agent_id)
         return tuple(sorted(name for name in known if os.path.isfile(self.ledger_of(name).path)))
-
-
-def normal_agent_id(agent_id: str) -> str:
-    """An agent id as it is stored (FACTS 1.1): lower-case, everything but letters, digits, ``_`` and ``-`` one dash."""
-    if not isinstance(agent_id, str):
-        raise InputError(f"an agent id is a string, not {agent_id!r}")
-    lowered = agent_id.strip().lower()
-    if _AGENT_ID.fullmatch(lowered):
-        return lowered
-    return re.sub(r"[^a-z0-9_-]+", "-", lowered).strip("-_")[:64] or "main"
 
 
 def relative_place(directory: str, workspace: str) -> str:

@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from memprov.core.consolidation import Sibling
 from memprov.core.purge import Mapper, Selection, answer_from
-from memprov.core.records import ArtifactReason, SessionRecord, StoreIdentity, strings, writer_class
+from memprov.core.records import ArtifactReason, SessionRecord, StoreIdentity, agent_id_of, strings, writer_class
 from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import to_bytes
 from memprov.errors import CorruptStoreError, InputError, StoreNotFoundError
@@ -30,7 +30,6 @@ from memprov.shell.native.layout import (
     DEFAULT_WORKSPACE,
     Layout,
     make_private,
-    normal_agent_id,
     relative_place,
 )
 from memprov.shell.native.lock import held
@@ -235,7 +234,7 @@ def open_store(
     ``InputError`` for another workspace than the agent's own.
     """
     top = os.path.realpath(os.fspath(directory))
-    agent = normal_agent_id(agent_id)
+    agent = agent_id_of(agent_id)
     named = None if workspace is None else os.path.realpath(os.path.abspath(os.fspath(workspace)))
     ledger = Layout(top, agent, "", "").ledger
     quiet = QuietReading(time.sleep)

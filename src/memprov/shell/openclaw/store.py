@@ -11,7 +11,7 @@ from functools import partial
 from attrs import field, frozen
 
 from memprov.core.purge import Mapper, Selection, answer_from
-from memprov.core.records import SessionRecord, StoreIdentity
+from memprov.core.records import SessionRecord, StoreIdentity, agent_id_of
 from memprov.core.state import MemorySnapshot
 from memprov.errors import StoreNotFoundError
 from memprov.shell.openclaw.layout import Layout, read_config, resolve_place
@@ -87,6 +87,7 @@ def open_openclaw(
 
     Raises ``StoreNotFoundError`` for a directory, agent, database or workspace that is not there.
     """
+    agent_id = agent_id_of(agent_id)
     config = read_config(state_dir)
     place = resolve_place(config, agent_id, workspace)
     for database in (config.agent_database(agent_id), config.shared_database):
