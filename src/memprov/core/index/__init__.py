@@ -25,6 +25,7 @@ from memprov.core.index.planning import (
     session_path,
     session_text,
 )
+from memprov.core.index.terms import query_terms
 
 __all__ = [
     "FULL_TEXT_ONLY",
@@ -52,6 +53,7 @@ __all__ = [
     "missing_texts",
     "plan_index",
     "plan_rebuild",
+    "query_terms",
     "session_path",
     "session_text",
 ]

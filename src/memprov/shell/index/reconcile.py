@@ -19,7 +19,7 @@ from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.search import reading
 from memprov.shell.native import NativeStore
 from memprov.shell.native.curated import file_digest
-from memprov.shell.native.ledger import delete_chunks, raise_revision
+from memprov.shell.native.ledger import FULL_TEXTS, delete_chunks, raise_revision
 from memprov.shell.native.sessions import forgotten_ids, read_sessions
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import batches, transaction
@@ -83,13 +83,25 @@ def _compare(ledger: apsw.Connection, store: NativeStore) -> ReconcileReport:
             "AND chunk_id NOT IN (SELECT chunk_id FROM vectors WHERE length(embedding) = 4 * dimensions)"
         ),
         full_text_orphans=tuple(
-            integer(row[0])
-            for row in ledger.execute(
-                "SELECT id FROM chunks_text_docsize WHERE id NOT IN (SELECT chunk_rowid FROM chunks) ORDER BY id"
+            sorted(
+                integer(row[0])
+                for index, texts in FULL_TEXTS
+                for row in ledger.execute(
+                    f"SELECT id FROM {index}_docsize WHERE id NOT IN (SELECT chunk_rowid FROM {texts})"
+                )
             )
         ),
-        full_text_missing=names(
-            "SELECT chunk_id FROM chunks WHERE chunk_rowid NOT IN (SELECT id FROM chunks_text_docsize)"
+        full_text_missing=tuple(
+            sorted(
+                {
+                    name
+                    for index, texts in FULL_TEXTS
+                    for name in names(
+                        f"SELECT chunk_id FROM chunks WHERE chunk_rowid IN (SELECT chunk_rowid FROM {texts}) "
+                        f"AND chunk_rowid NOT IN (SELECT id FROM {index}_docsize)"
+                    )
+                }
+            )
         ),
         cache_orphans=names("SELECT DISTINCT hash FROM embedding_cache WHERE hash NOT IN (SELECT hash FROM chunks)"),
         source_orphans=tuple(sorted(place for place in noted - chunked if not _is_waiting(ledger, store, place))),
@@ -137,8 +149,9 @@ def _repair(ledger: apsw.Connection, report: ReconcileReport) -> None:
     """Take away what does not belong. A chunk that lacks something goes with its source, so that a sync sees to it."""
     if report.full_text_orphans or report.full_text_missing:
         # An orphan's words are known to nobody: only emptying the full text is sure to remove them.
-        ledger.execute("INSERT INTO chunks_text (chunks_text) VALUES ('delete-all')")
-        ledger.execute("INSERT INTO chunks_text (rowid, text) SELECT chunk_rowid, text FROM chunks")
+        for index, texts in FULL_TEXTS:
+            ledger.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
+            ledger.execute(f"INSERT INTO {index} (rowid, text) SELECT chunk_rowid, text FROM {texts}")
     for batch in batches(report.vector_orphans):
         ledger.execute("DELETE FROM vectors WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,))
     affected = {*report.source_orphans, *report.source_missing}

@@ -11,7 +11,6 @@ common scale of BM25 and distance.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Literal, get_args
@@ -21,6 +20,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
+from memprov.core.index import query_terms
 from memprov.core.records import OriginClass, Provenance, SessionKind, eligible, frame_recall
 from memprov.core.text import json_text
 from memprov.errors import InputError, RefusedError, SchemaError
@@ -39,8 +39,9 @@ __all__ = ["Engine", "Hit", "reading", "search"]
 Engine = Literal["auto", "exact", "sqlite-vec"]
 
 _RANK_CONSTANT = 60
-_TERM = re.compile(r"\w+")
-_MOST_TERMS = 64
+_TRIGRAM = 3
+#: How many indexed pieces stand in for one of the query that is shorter.
+_MOST_PIECES = 256
 #: How many rows of each ranking are looked at for a page of hits.
 _DEPTH = 4
 
@@ -170,21 +171,56 @@ def _skipped(ledger: apsw.Connection, agent_id: str, *, automatic: bool) -> froz
 
 
 def _by_text(ledger: apsw.Connection, query: str, skip: frozenset[str], depth: int) -> tuple[str, ...]:
-    terms = list(dict.fromkeys(_TERM.findall(query)))[:_MOST_TERMS]
-    if not terms:
-        return ()
+    """The chunks that hold words of the query, or pieces of them: both rankings joined by reciprocal rank."""
+    terms = query_terms(query)
+    rankings = [
+        _matching(ledger, index, terms_, skip, depth)
+        for index, terms_ in (
+            ("chunks_text", terms.words),
+            ("chunks_text_pieces", tuple(_indexed_pieces(ledger, terms.pieces))),
+        )
+        if terms_
+    ]
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, name in enumerate(ranking, 1):
+            scores[name] = scores.get(name, 0.0) + 1 / (_RANK_CONSTANT + rank)
+    return tuple(sorted(scores, key=lambda name: (-scores[name], name)))[:depth]
+
+
+def _indexed_pieces(ledger: apsw.Connection, pieces: tuple[str, ...]) -> Iterator[str]:
+    """The pieces as the index has them, three characters at least: of a shorter one all that begin with it."""
+    ledger.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.piece_terms USING fts5vocab ('main', 'chunks_text_pieces', 'row')"
+    )
+    for piece in pieces:
+        if len(piece) >= _TRIGRAM:
+            yield piece
+            continue
+        rows = ledger.execute(
+            "SELECT term FROM piece_terms WHERE term >= :piece AND term < :piece || char(1114111) LIMIT :most",
+            {"piece": piece, "most": _MOST_PIECES},
+        )
+        yield from (found for row in rows if "\0" not in (found := text(row[0])))
+
+
+def _matching(
+    ledger: apsw.Connection, index: str, terms: tuple[str, ...], skip: frozenset[str], depth: int
+) -> tuple[str, ...]:
+    """The chunks that hold any of the terms, best first by BM25."""
+    match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
     rows = ledger.execute(
-        """
+        f"""
         WITH skipped AS (
             SELECT chunk_rowid FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(:skip))
         ), ranked AS (
-            SELECT f.rowid AS place, bm25(chunks_text) AS score FROM chunks_text AS f
-            WHERE f.chunks_text MATCH :match AND f.rowid NOT IN skipped ORDER BY score, place LIMIT :depth
+            SELECT f.rowid AS place, bm25({index}) AS score FROM {index} AS f
+            WHERE f.{index} MATCH :match AND f.rowid NOT IN skipped ORDER BY score, place LIMIT :depth
         )
         SELECT coalesce(c.chunk_id, '') FROM ranked LEFT JOIN chunks AS c ON c.chunk_rowid = ranked.place
         ORDER BY ranked.score, c.chunk_id
         """,
-        {"match": " OR ".join(f'"{term}"' for term in terms), "skip": json_text(sorted(skip)), "depth": depth},
+        {"match": match, "skip": json_text(sorted(skip)), "depth": depth},
     )
     return tuple(text(row[0]) for row in rows)
 

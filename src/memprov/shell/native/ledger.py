@@ -27,6 +27,7 @@ from memprov.shell.native.sessions import forgotten_ids
 from memprov.shell.statements import batches, transaction
 
 __all__ = [
+    "FULL_TEXTS",
     "delete_chunks",
     "drop_origins",
     "prune_origins",
@@ -40,6 +41,8 @@ __all__ = [
     "require_admitted",
 ]
 
+#: Each full text of the chunks, and the chunks that belong into it.
+FULL_TEXTS = (("chunks_text", "chunks"), ("chunks_text_pieces", "unspaced_chunks"))
 #: How many chunks the full text takes in while it overwrites one in place.
 _CHEAPER_ANEW = 200
 
@@ -171,22 +174,29 @@ def delete_chunks(connection: apsw.Connection, chunk_ids: tuple[str, ...]) -> No
     )
     if not present:
         return
-    anew = present * _CHEAPER_ANEW > _count(connection, "chunks_text_docsize")
-    unlisted = "[]"
-    if anew:
-        rows = connection.execute(
-            "SELECT chunk_rowid FROM chunks WHERE chunk_rowid NOT IN (SELECT id FROM chunks_text_docsize)"
-        )
-        unlisted = json_text([integer(row[0]) for row in rows])
-        connection.execute("INSERT INTO chunks_text (chunks_text) VALUES ('delete-all')")
+    emptied = [
+        (index, texts, _emptied(connection, index, texts))
+        for index, texts in FULL_TEXTS
+        if present * _CHEAPER_ANEW > _count(connection, f"{index}_docsize")
+    ]
     for batch in batches(chunk_ids):
         connection.execute("DELETE FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,))
-    if anew:
+    for index, texts, unlisted in emptied:
         connection.execute(
-            "INSERT INTO chunks_text (rowid, text) SELECT chunk_rowid, text FROM chunks "
+            f"INSERT INTO {index} (rowid, text) SELECT chunk_rowid, text FROM {texts} "
             "WHERE chunk_rowid NOT IN (SELECT value FROM json_each(?))",
             (unlisted,),
         )
+
+
+def _emptied(connection: apsw.Connection, index: str, texts: str) -> str:
+    """Empty a full text; the chunks that it lacked, as a JSON list, are not to be taken in again."""
+    rows = connection.execute(
+        f"SELECT chunk_rowid FROM {texts} WHERE chunk_rowid NOT IN (SELECT id FROM {index}_docsize)"
+    )
+    unlisted = json_text([integer(row[0]) for row in rows])
+    connection.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
+    return unlisted
 
 
 def _count(connection: apsw.Connection, what: str, *bindings: str) -> int:

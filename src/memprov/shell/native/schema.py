@@ -8,8 +8,9 @@ purge would leave the same text behind in a sibling's ledger.
 Tables are STRICT. Text that need not be valid Unicode (paths, and content of files) is stored as the bytes it came from
 and read back through ``CAST(… AS BLOB)``; ids and keys are always valid text. Origins are found from either side: by
 entry through the primary key, by session through an index that covers it. Transfers name entries only and go with
-their origins. The full text follows its chunks by
-triggers, and overwrites what it deletes from the first write on (TESTING, "What makes a deleted string leave").
+their origins. The full text follows its chunks by triggers, and overwrites what it deletes from the first write on
+(TESTING, "What makes a deleted string leave"). Chunks in scripts that put no blanks between words are in a second full
+text, by three characters; two line feeds end each, so that its last characters begin a piece, too.
 
 A step is never edited once it was released: a change of the schema is a step more.
 """
@@ -172,6 +173,30 @@ CREATE TABLE transfers (
 CREATE INDEX transfers_by_parent ON transfers (parent);
 """
 
+#: Scripts that write words without blanks between them, or particles without any: Thai to Tibetan and Myanmar, Hangul,
+#: Khmer, Han and Kana in all their blocks.
+_UNSPACED = (
+    "\u0e01-\u109f\u1100-\u11ff\u1780-\u17ff\u19e0-\u19ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u303b\u3041-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9fe\uaa60-\uaa7f\uac00-\ud7a3\uf900-\ufaff\uff66-\uffdc"
+    "\U0001aff0-\U0001b16f\U00020000-\U0003347f"
+)
+
+_AGENT_3 = f"""
+CREATE VIRTUAL TABLE chunks_text_pieces USING fts5 (text, content = '', tokenize = 'trigram');
+INSERT INTO chunks_text_pieces (chunks_text_pieces, rank) VALUES ('secure-delete', 1);
+CREATE VIEW unspaced_chunks (chunk_rowid, text) AS
+    SELECT chunk_rowid, text || char(10, 10) FROM chunks WHERE text GLOB '*[{_UNSPACED}]*';
+CREATE TRIGGER unspaced_inserted AFTER INSERT ON chunks WHEN new.text GLOB '*[{_UNSPACED}]*' BEGIN
+    INSERT INTO chunks_text_pieces (rowid, text) VALUES (new.chunk_rowid, new.text || char(10, 10));
+END;
+CREATE TRIGGER unspaced_deleted AFTER DELETE ON chunks
+WHEN EXISTS (SELECT 1 FROM chunks_text_pieces_docsize WHERE id = old.chunk_rowid) BEGIN
+    INSERT INTO chunks_text_pieces (chunks_text_pieces, rowid, text)
+    VALUES ('delete', old.chunk_rowid, old.text || char(10, 10));
+END;
+INSERT INTO chunks_text_pieces (rowid, text) SELECT chunk_rowid, text FROM unspaced_chunks;
+"""
+
 _SHARED_1 = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -261,5 +286,5 @@ CREATE INDEX writes_by_path ON writes (path, write_id);
 """
 
 #: "mpvA" and "mpvS" as big-endian integers, for ``file`` and for telling a foreign database.
-AGENT_LEDGER = Schema("the ledger", 0x6D707641, (_AGENT_1, _AGENT_2))
+AGENT_LEDGER = Schema("the ledger", 0x6D707641, (_AGENT_1, _AGENT_2, _AGENT_3))
 SHARED_LEDGER = Schema("the shared ledger", 0x6D707653, (_SHARED_1,))
