@@ -23,9 +23,10 @@ from memprov import (
     StoreIdentity,
     plan_purge,
 )
-from memprov.core.purge import Answer, Question, answer_from, answered, plan_by_asking
-from memprov.core.text import promotion_marker
+from memprov.core.purge import Answer, Question, answer_from, answered, plan_by_asking, promotion_keys
+from memprov.core.text import Document, promotion_marker
 from memprov.testing import synthetic_sessions, synthetic_snapshot
+from memprov.testing.strategies import memory_texts
 from tests.core.purge.narrow import least_from, nothing_for
 from tests.core.worlds import CORPUS, KEYS, SENTENCES, corpus_line, selection, selections, snapshots
 
@@ -108,3 +109,9 @@ def test_an_error_of_the_answering_ends_the_dialogue() -> None:
 def test_the_plan_of_a_snapshot_is_the_dialogue_with_it() -> None:
     chosen = selection("s1")
     assert answered(plan_by_asking(WORLD.store, chosen), partial(answer_from, WORLD)) == plan_purge(WORLD, chosen)
+
+
+@given(memory_texts())
+def test_the_quick_reading_of_keys_is_the_reading_of_the_document(text: str) -> None:
+    read = (key for line in Document(text.removeprefix("\ufeff")).lines for key in line.keys)
+    assert promotion_keys(text) == tuple(read)

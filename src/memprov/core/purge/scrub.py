@@ -19,6 +19,7 @@ from memprov.core.records import string_set, strings
 from memprov.core.text import (
     CommentKind,
     Document,
+    Gate,
     QuotationMatcher,
     Sections,
     SessionMatcher,
@@ -27,8 +28,8 @@ from memprov.core.text import (
     byte_spans,
     comments,
     cut,
-    line_spans,
     mentions_promotion,
+    promotion_lines,
 )
 
 __all__ = ["Scrub", "ScrubRules", "Snippet", "promotion_keys", "scrub_text"]
@@ -63,6 +64,11 @@ class ScrubRules:
         """The snippets as a matcher."""
         return QuotationMatcher(self.snippets)
 
+    @cached_property
+    def gate(self) -> Gate:
+        """What lets every text through, as bytes, that these rules change."""
+        return Gate(self.session_ids | self.entry_keys, self.quotations)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Rules travel to a worker with every batch of files; one that has equal rules keeps them."""
         return _shared_rules, (self.agent_id, self.session_ids, self.entry_keys, self.snippets)
@@ -96,7 +102,9 @@ def promotion_keys(text: str) -> tuple[str, ...]:
     """The entry keys of every live promotion marker in the text, in order, repeats included (D3)."""
     if not mentions_promotion(text):
         return ()
-    return tuple(key for line in Document(text.removeprefix("\ufeff")).lines for key in line.keys)
+    if "```" in text or "~~~" in text:  # a marker in a closed fenced block shows one
+        return tuple(key for line in Document(text.removeprefix("\ufeff")).lines for key in line.keys)
+    return tuple(c.value for line in promotion_lines(text) for c in comments(line) if c.kind is CommentKind.PROMOTION)
 
 
 def scrub_text(text: str, rules: ScrubRules, *, phase_report: bool = False) -> Scrub:
@@ -130,9 +138,9 @@ def scrub_text(text: str, rules: ScrubRules, *, phase_report: bool = False) -> S
 
 def _may_match(text: str, rules: ScrubRules) -> bool:
     """A cheap test that is never wrong when it says no: most texts hold nothing of a selection."""
-    if rules.entry_keys and mentions_promotion(text):
-        for start, end in line_spans(text):
-            if any(c.kind is CommentKind.PROMOTION and c.value in rules.entry_keys for c in comments(text[start:end])):
+    if rules.entry_keys:
+        for line in promotion_lines(text):
+            if any(c.kind is CommentKind.PROMOTION and c.value in rules.entry_keys for c in comments(line)):
                 return True
     return rules.sessions.refers(text)
 

@@ -45,7 +45,7 @@ def scrub_file(file: MemoryFile, rules: ScrubRules) -> FileScrub:
     return FileScrub(file, scrub, before, facts_of(file.path, scrub.text) if scrub.changed else before)
 
 
-@frozen(slots=False)
+@frozen
 class Texts:
     """Everything that was read, each tuple in the order of the snapshot. ``facts`` are of the files that were not."""
 

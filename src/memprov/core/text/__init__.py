@@ -2,8 +2,9 @@
 
 ``lines`` says what a line and a byte range is; ``markers`` and ``references`` read the two ways in which a text names
 where it came from; ``document`` and ``sections`` find the entry below a marker and the part that a label owns.
-``corpus`` reads what ingestion copied, ``quotation`` and ``sieve`` find it again elsewhere. ``neutralising``,
-``redaction``, ``scaffolding`` and ``entry_keys`` are the other direction: what text must pass before it becomes memory.
+``corpus`` reads what ingestion copied, ``quotation`` and ``sieve`` find it again elsewhere, and ``gate`` says of bytes
+that there is nothing to find. ``neutralising``, ``redaction``, ``scaffolding`` and ``entry_keys`` are the other
+direction: what text must pass before it becomes memory.
 Nothing here knows of stores or plans, and what is read here is never changed but by cutting whole ranges.
 """
 
@@ -19,6 +20,7 @@ from memprov.core.text.entry_keys import (
     seen_hash,
     strip_speaker,
 )
+from memprov.core.text.gate import Gate
 from memprov.core.text.lines import (
     WSP,
     Spans,
@@ -31,7 +33,14 @@ from memprov.core.text.lines import (
     to_text,
     u16_length,
 )
-from memprov.core.text.markers import CommentKind, comments, lineage_marker, mentions_promotion, promotion_marker
+from memprov.core.text.markers import (
+    CommentKind,
+    comments,
+    lineage_marker,
+    mentions_promotion,
+    promotion_lines,
+    promotion_marker,
+)
 from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
 from memprov.core.text.quotation import MIN_SNIPPET_UNITS, QuotationMatcher, Snippet, normalise
 from memprov.core.text.redaction import redact
@@ -46,6 +55,7 @@ __all__ = [
     "CommentKind",
     "CorpusScan",
     "Document",
+    "Gate",
     "QuotationMatcher",
     "Sections",
     "SessionMatcher",
@@ -72,6 +82,7 @@ __all__ = [
     "normalise",
     "one_line",
     "plain",
+    "promotion_lines",
     "promotion_marker",
     "query_hash",
     "ranged_key",

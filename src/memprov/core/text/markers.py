@@ -22,6 +22,7 @@ __all__ = [
     "is_managed_fence",
     "lineage_marker",
     "mentions_promotion",
+    "promotion_lines",
     "promotion_marker",
 ]
 
@@ -78,6 +79,17 @@ def lineage_marker(key: str) -> str:
 def mentions_promotion(text: str) -> bool:
     """Whether the text can hold a promotion marker at all: a cheap test before the real reading."""
     return _PROMOTION.search(text) is not None
+
+
+def promotion_lines(text: str) -> Iterator[str]:
+    """The lines that can hold a promotion marker, without their ends, in order."""
+    stop = -1
+    for match in _PROMOTION.finditer(text):
+        if match.start() > stop:
+            start, stop = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.start())
+            if stop < 0:
+                stop = len(text)
+            yield text[start:stop].removesuffix("\r")
 
 
 def is_managed_fence(line: str) -> bool:

@@ -35,6 +35,7 @@ _BLANKS = re.compile("[" + re.escape(WSP.replace("\n", "")) + "]+")
 _PREFIXES = re.compile(r"^ ?(?:(?:user|assistant): ?|[-*+>] |[0-9]{1,9}\. )*", re.IGNORECASE | re.ASCII | re.MULTILINE)
 _ASCII_WORDS = re.compile("([0-9A-Za-z]+)")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_UNDECODABLE = re.compile("\r(.)", re.DOTALL)
 #: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar: written without blanks between words (D2).
 _UNSPACED = re.compile(
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b\u3041-\u30ff\u31f0-\u31ff\u32d0-\u32fe\u3300-\u3357"
@@ -86,6 +87,11 @@ class QuotationMatcher:
             return frozenset()
         ends = [match.start() for match in re.finditer("\n", haystack)]
         return frozenset(bisect_right(ends, start) for start in starts)
+
+    def patterns(self) -> Iterator[str]:
+        """What each snippet that is long enough is in normal form, cut ones as far as a line must hold them."""
+        for pattern in self._patterns:
+            yield _UNDECODABLE.sub(lambda m: chr(ord(m[1]) + 0x8000), pattern.replace("\t", ""))
 
     def narrowed(self, texts: Iterable[str]) -> QuotationMatcher:
         """A matcher that finds the same in these texts, without most of the snippets that none of them holds."""
