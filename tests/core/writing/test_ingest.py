@@ -23,6 +23,7 @@ from memprov.core.text import (
     strip_speaker,
     u16_length,
 )
+from memprov.core.text.concepts import concept_tags
 from memprov.core.writing import (
     Message,
     SetCheckpoints,
@@ -33,7 +34,6 @@ from memprov.core.writing import (
     session_source,
 )
 from memprov.core.writing.candidates import lookback_day, per_source_limit, snippet_of, truncated
-from memprov.core.writing.concepts import concept_tags
 from memprov.core.writing.recording import Claim, SignalKind, stage_claims
 from memprov.core.writing.sources import foreign_source
 from memprov.errors import InputError, StaleStateError

@@ -3,11 +3,12 @@
 ``lines`` says what a line and a byte range is; ``markers`` and ``references`` read the two ways in which a text names
 where it came from; ``document`` and ``sections`` find the entry below a marker and the part that a label owns.
 ``corpus`` reads what ingestion copied, ``quotation`` and ``sieve`` find it again elsewhere, and ``gate`` says of bytes
-that there is nothing to find. ``neutralising``, ``redaction``, ``scaffolding`` and ``entry_keys`` are the other
-direction: what text must pass before it becomes memory.
-Nothing here knows of stores or plans, and what is read here is never changed but by cutting whole ranges.
+that there is nothing to find. ``neutralising``, ``redaction``, ``scaffolding``, ``concepts`` and ``entry_keys`` are the
+other direction: what text must pass before it becomes memory. Nothing here knows of stores or plans, and what is read
+here is never changed but by cutting whole ranges.
 """
 
+from memprov.core.text.concepts import concept_tags
 from memprov.core.text.corpus import CorpusScan, corpus_owner, scan_corpus, strip_prefix
 from memprov.core.text.document import Document
 from memprov.core.text.entry_keys import (
@@ -67,6 +68,7 @@ __all__ = [
     "claim_key",
     "collapse",
     "comments",
+    "concept_tags",
     "corpus_owner",
     "cut",
     "diary_key",

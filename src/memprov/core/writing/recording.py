@@ -14,9 +14,17 @@ from attrs import evolve, frozen
 from memprov.core.lineage import join_origins
 from memprov.core.records import Origin, Provenance, SessionRecord, chunk_provenance
 from memprov.core.state import IngestState, StagedEntry, evicted_entries
-from memprov.core.text import claim_hash, claim_key, collapse, is_memory_echo, query_hash, ranged_key, strip_speaker
+from memprov.core.text import (
+    claim_hash,
+    claim_key,
+    collapse,
+    concept_tags,
+    is_memory_echo,
+    query_hash,
+    ranged_key,
+    strip_speaker,
+)
 from memprov.core.writing.candidates import truncated
-from memprov.core.writing.concepts import concept_tags
 
 __all__ = ["SESSION_SCORE", "Claim", "SignalKind", "Staged", "origin_of", "stage_claims"]
 
