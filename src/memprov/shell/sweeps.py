@@ -7,7 +7,7 @@ and once more under the lock, where a session that was forgotten in the meantime
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from attrs import evolve
 from memprov.core.records import SessionRecord, SessionState, string_set
 from memprov.core.state import IngestState
 from memprov.core.writing import (
+    MAX_LINES,
     AdmissionPolicy,
     Admitted,
     BackfillMode,
@@ -40,11 +41,15 @@ from memprov.core.writing import (
     plan_rollback,
     read_admitted,
     session_source,
+    transcripts_within_reach,
 )
 from memprov.errors import MemprovError
 from memprov.shell.native import NativeStore
 
 __all__ = ["TranscriptReader", "backfill", "ingest", "promote", "publish_narrative", "rollback_backfill"]
+
+
+_States = Callable[[Iterable[str] | None], IngestState]
 
 
 class TranscriptReader(Protocol):
@@ -63,26 +68,40 @@ def ingest(
     look_back_days: int | None = None,
     zone: tzinfo = UTC,
     now_ms: int | None = None,
+    max_lines: int = MAX_LINES,
 ) -> IngestReport:
     """Copy what is new in the admitted sessions into the corpus and the staged entries: one sweep (FACTS 2).
 
-    ``reader`` is called for admitted sessions only; where it fails, that session is left for the next sweep and named
-    in the report, and the others are taken. ``sessions`` are ids, for a transcript that has just changed; without, all
-    are looked at. ``look_back_days`` passes over older lines; days are counted in ``zone``. A sweep is bounded: the
-    report's ``more`` says that another one would find more.
+    ``reader`` is called for admitted sessions only, as far as the limit lasts; where it fails, that session is left for
+    the next sweep and named in the report, and the others are taken. A session whose record says when its transcript
+    changed (``SessionRecord.changed``) is looked at once after each change, and whenever something newly known of it or
+    another ``policy`` could decide otherwise; a sweep in which there is none changes nothing and calls nobody.
+    ``sessions`` are ids, for a transcript that has just changed; without, all are looked at. ``look_back_days`` passes
+    over older lines; days are counted in ``zone``. A sweep takes ``max_lines`` at most, under one lock: the report's
+    ``more`` says that another one would find more.
     """
     moment = _now(now_ms)
     chosen = None if sessions is None else string_set(sessions)
-    work = _Work(store, reader, policy, Purpose.INGESTION, chosen)
+    basis = (policy or AdmissionPolicy()).digest
+    records, marks = store.unfollowed("ingested", basis, chosen)
+    if not records and (chosen is not None or store.holds_sessions()):
+        return IngestReport()
+    work = _Work(reader, policy, Purpose.INGESTION, records, complete=chosen is None)
     today = _day(moment, zone)
     earliest = None if look_back_days is None else _day(moment - look_back_days * 86_400_000, zone)
-    transcripts = work.read()
+    state, admitted = work.admitted(store.ingest_state)
+    reached = transcripts_within_reach(
+        state, admitted, work.transcripts(admitted), earliest_day=earliest, zone=zone, max_lines=max_lines
+    )
     with store.exclusive() as writer:
-        state, admitted, still = work.again(writer.ingest_state, transcripts)
-        plan = plan_ingestion(state, admitted, still, today=today, earliest_day=earliest, zone=zone)
+        state, admitted, still = work.again(writer.ingest_state, reached)
+        plan = plan_ingestion(
+            state, admitted, still, today=today, earliest_day=earliest, zone=zone, max_lines=max_lines
+        )
         for effect in plan.effects:
             writer.write(effect)
-    return evolve(plan.report, failed=work.failed)
+        writer.mark_followed("ingested", {name: marks[name] for name in plan.followed & marks.keys()})
+    return evolve(plan.report, failed=work.failed, more=plan.report.more or not work.exhausted)
 
 
 def backfill(
@@ -98,8 +117,8 @@ def backfill(
 
     Retained generations of a session are read too; archives are not. A preview takes no lock and changes nothing.
     """
-    work = _Work(store, reader, policy, Purpose.BACKFILL, None)
-    transcripts = work.read()
+    work = _Work(reader, policy, Purpose.BACKFILL, store.catalogue(), complete=True)
+    transcripts = tuple(work.transcripts(work.admitted(store.ingest_state)[1]))
     if BackfillMode(mode) is BackfillMode.PREVIEW:
         plan = plan_backfill(*work.again(store.ingest_state, transcripts), mode=mode, days=days, zone=zone)
         return evolve(plan.report, failed=work.failed)
@@ -113,6 +132,7 @@ def backfill(
 def rollback_backfill(store: NativeStore) -> RollbackReport:
     """Take back what backfills brought in and nothing else did. A tombstone is never lifted (report B40)."""
     with store.exclusive() as writer:
+        writer.mark_unfollowed()  # first: what it takes back must be found again, wherever it is interrupted
         plan = plan_rollback(writer.ingest_state())
         for effect in plan.effects:
             writer.write(effect)
@@ -159,37 +179,42 @@ class _Work:
 
     def __init__(
         self,
-        store: NativeStore,
         reader: TranscriptReader,
         policy: AdmissionPolicy | None,
         purpose: Purpose,
-        chosen: frozenset[str] | None,
+        records: Iterable[SessionRecord],
+        *,
+        complete: bool,
     ) -> None:
-        records = store.catalogue()
-        self._listing = tuple(
-            session_source(record, modified_ms=record.created_at_ms or 0)
-            for record in records
-            if chosen is None or record.session_id in chosen
-        )
-        self._reader, self._policy, self._purpose, self._chosen = reader, policy, purpose, chosen
-        self._store = store
+        self._listing = tuple(session_source(record, modified_ms=record.created_at_ms or 0) for record in records)
+        self._reader, self._policy, self._purpose, self._complete = reader, policy, purpose, complete
         self._failed: dict[str, str] = {}
+        self.exhausted = False
+        """Whether every admitted session was asked for."""
 
     @property
     def failed(self) -> tuple[tuple[str, str], ...]:
         """The sessions that could not be read, and why."""
         return tuple(sorted(self._failed.items()))
 
-    def _admit(self, state: IngestState) -> Admitted:
-        return admit_sources(self._listing, self._policy, state, self._purpose, complete=self._chosen is None)
+    def admitted(self, ingest_state: _States) -> tuple[IngestState, Admitted]:
+        """The state as it is now, and what it admits."""
+        ids = [source.session.session_id for source in self._listing if source.session is not None]
+        state = ingest_state(ids if self._purpose is Purpose.INGESTION else None)
+        return state, admit_sources(self._listing, self._policy, state, self._purpose, complete=self._complete)
 
-    def _ids(self) -> tuple[str, ...] | None:
-        """The ids whose tombstones matter: a transcript's update looks up its own session only."""
-        return None if self._chosen is None else tuple(sorted(self._chosen))
+    def transcripts(self, admitted: Admitted) -> Iterator[Transcript]:
+        """The transcripts of the admitted sessions, each read when it is asked for, and no other."""
+        yield from read_admitted(admitted, self._transcript)
+        self.exhausted = True
 
-    def read(self) -> tuple[Transcript, ...]:
-        """The transcripts of the admitted sessions; the reader is called for no other."""
-        return tuple(read_admitted(self._admit(self._store.ingest_state(self._ids())), self._transcript))
+    def again(
+        self, ingest_state: _States, transcripts: Iterable[Transcript]
+    ) -> tuple[IngestState, Admitted, tuple[Transcript, ...]]:
+        """The state as it is now, and what of the transcripts is still admitted."""
+        state, admitted = self.admitted(ingest_state)
+        keys = {source.state_key for source in admitted.sources}
+        return state, admitted, tuple(t for t in transcripts if t.source.state_key in keys)
 
     def _transcript(self, source: Source) -> Transcript | None:
         session = source.session
@@ -202,15 +227,6 @@ class _Work:
         except Exception as error:  # noqa: BLE001  # whatever it is, it is of this session alone
             self._failed[session.session_id] = failure(error)
             return None
-
-    def again(
-        self, ingest_state: Callable[[tuple[str, ...] | None], IngestState], transcripts: Iterable[Transcript]
-    ) -> tuple[IngestState, Admitted, tuple[Transcript, ...]]:
-        """The state as it is now, and what of the transcripts is still admitted."""
-        state = ingest_state(self._ids())
-        admitted = self._admit(state)
-        keys = {source.state_key for source in admitted.sources}
-        return state, admitted, tuple(t for t in transcripts if t.source.state_key in keys)
 
 
 def failure(error: Exception) -> str:

@@ -343,7 +343,10 @@ def test_a_newer_ledger_is_refused_by_every_use(tmp_path: Path) -> None:
         lambda: store.record_session(SessionRecord("main", "s2")),
         lambda: forget(store, Selectors(sessions=["s1"])),
     ):
-        with pytest.raises(SchemaError, match="version 4; this memprov knows versions up to 3"):
+        with pytest.raises(
+            SchemaError,
+            match=f"version {AGENT_LEDGER.version + 1}; this memprov knows versions up to {AGENT_LEDGER.version}",
+        ):
             use()
     assert Path(store.layout.ledger.path).read_bytes() == before
 

@@ -477,7 +477,17 @@ def test_B65_forgetting_a_session_empties_every_table_that_its_memory_is_in(tmp_
     )
     write_snapshot(store, snapshot, [SessionRecord("main", "s1", participants=[Identity("profile", "p")])])
     # What is about sessions and not about their memory, and the preimage's key (FACTS 6.2i).
-    kept = {"meta", "sessions", "participants", "tombstones", "index_state", "receipts", "writes", "preimages"}
+    kept = {
+        "meta",
+        "sessions",
+        "participants",
+        "tombstones",
+        "index_state",
+        "receipts",
+        "writes",
+        "preimages",
+        "transcripts",
+    }
     files = (store.layout.ledger, store.layout.shared)
     memory = [(file, name) for file in files for name in tables(file) if name not in kept]
     assert not [name for file, name in memory if not rows(file, name)]  # a new table is to be filled here

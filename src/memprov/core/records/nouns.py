@@ -140,9 +140,21 @@ def _identities(values: Iterable[Identity]) -> tuple[Identity, ...]:  # `tuple` 
     return tuple(values)
 
 
+def _change_token(value: str | float | None) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    raise InputError(f"changed is {described(value)}; it must be a text or a number that is new with every change")
+
+
 @frozen
 class SessionRecord:
-    """One transcript generation and the metadata that selection and admission read. Times are epoch milliseconds."""
+    """One transcript generation and the metadata that selection and admission read. Times are epoch milliseconds.
+
+    ``changed`` is what the host says of when the transcript last changed: a time, a size, any text or number that is
+    another after each change. Who says it once says it after every change; ``None`` says that the host does not know.
+    """
 
     agent_id: str
     session_id: str
@@ -155,6 +167,7 @@ class SessionRecord:
     hook_source: str | None = None
     participants: tuple[Identity, ...] = field(default=(), converter=_identities)
     parent_key: str | None = None
+    changed: str | None = field(default=None, converter=_change_token)
 
 
 @frozen

@@ -89,7 +89,7 @@ def joined_session(known: SessionRecord, said: SessionRecord) -> SessionRecord:
     participants = tuple(dict.fromkeys((*known.participants, *said.participants)))
     news = {
         name: value
-        for name in ("session_key", "created_at_ms", "channel", "chat_type", "hook_source", "parent_key")
+        for name in ("session_key", "created_at_ms", "channel", "chat_type", "hook_source", "parent_key", "changed")
         if (value := getattr(said, name)) is not None
     }
     return evolve(known, kind=_stricter(known.kind, said.kind), participants=participants, **news)

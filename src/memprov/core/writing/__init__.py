@@ -26,7 +26,7 @@ from memprov.core.writing.effects import (
     append_lines,
     replaced_text,
 )
-from memprov.core.writing.ingest import IngestReport, plan_ingestion
+from memprov.core.writing.ingest import MAX_LINES, IngestReport, plan_ingestion, transcripts_within_reach
 from memprov.core.writing.lineage_effects import (
     PruneOrigins,
     RecordOrigins,
@@ -57,6 +57,7 @@ from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash,
 
 __all__ = [
     "DIARY_PATH",
+    "MAX_LINES",
     "MEMORY_HEADER",
     "MEMORY_PATH",
     "AddSeenHashes",
@@ -121,4 +122,5 @@ __all__ = [
     "read_transcript",
     "replaced_text",
     "session_source",
+    "transcripts_within_reach",
 ]

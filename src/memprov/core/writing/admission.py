@@ -27,7 +27,7 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from memprov.core.records import SessionKind, SessionRecord, SessionState, is_dream_narrative, key_kind, strings
-from memprov.core.text import WSP
+from memprov.core.text import WSP, digest, json_text
 from memprov.errors import PolicyError
 
 __all__ = ["Admission", "AdmissionPolicy", "Purpose", "decide_admission", "explain_policy"]
@@ -125,6 +125,11 @@ class AdmissionPolicy:
         lists = _object(node, "excludeSessions")
         _closed(lists, _LISTS.keys(), "excludeSessions")
         return cls(**{ours: lists[name] for name, ours in _LISTS.items() if name in lists})  # type: ignore[arg-type]
+
+    @property
+    def digest(self) -> str:
+        """Equal for policies that keep the same sessions out."""
+        return digest(json_text([sorted(set(rule)) for rule in (self.hook_sources, self.channels, self.chat_types)]))
 
     def exclusion(self, session: SessionRecord) -> str | None:
         """The reason for which a rule keeps this session out, if one does (FACTS 2.3, 3–5)."""

@@ -17,7 +17,7 @@ from memprov.core.records import OriginClass, Provenance
 from memprov.core.state import Checkpoint, IngestState
 from memprov.core.text import collapse, neutralise_inline, seen_hash, u16_length
 from memprov.core.writing.sources import Source, Transcript
-from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash, read_transcript
+from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash
 
 __all__ = [
     "Candidate",
@@ -123,9 +123,9 @@ def corpus_line(source: Source, number: int, snippet: str) -> str:
     return truncated(f"[{source.agent_id}/{source.path}#L{number}] {snippet}", MAX_LINE_UNITS)
 
 
-def per_source_limit(sources: int) -> int:
-    """How many lines one transcript may contribute when there are this many."""
-    return min(80, max(12, -(-MAX_LINES // max(sources, 1))))
+def per_source_limit(sources: int, max_lines: int = MAX_LINES) -> int:
+    """How many lines one transcript may contribute to so many when there are this many transcripts."""
+    return min(max(max_lines // 3, 1), max(12, -(-max_lines // max(sources, 1))))
 
 
 def scan_source(
@@ -143,9 +143,9 @@ def scan_source(
     ``checkpoint`` is what the state has for it.
     """
     source = transcript.source
-    reading = read_transcript(transcript.messages, modified_ms=source.modified_ms, archived=transcript.archived)
+    reading = transcript.reading
     lines = reading.lines
-    done = Checkpoint(source.state_key, source.modified_ms, source.size, content_hash(lines), len(lines), len(lines))
+    done = Checkpoint(source.state_key, source.modified_ms, source.size, reading.hash, len(lines), len(lines))
     if reading.internal is not None:
         return Scan(source, (), None if done == checkpoint else done, internal=reading.internal)
     scan = Scan(source, skipped=reading.skipped, untimed=reading.untimed)

@@ -14,9 +14,9 @@ from datetime import UTC, date, tzinfo
 from attrs import frozen
 
 from memprov.core.purge import DropCheckpoints, DropSeenScopes, DropSignals
-from memprov.core.records import Origin
+from memprov.core.records import Origin, described
 from memprov.core.state import Checkpoint, IngestState, evicted_scopes, outdated_hashes
-from memprov.core.text import digest, line_spans
+from memprov.core.text import digest
 from memprov.core.writing.admission import Admission
 from memprov.core.writing.candidates import (
     MAX_LINES,
@@ -35,6 +35,7 @@ from memprov.core.writing.transcripts import Skipped
 from memprov.errors import InputError
 
 __all__ = [
+    "MAX_LINES",
     "IngestPlan",
     "IngestReport",
     "Placed",
@@ -46,6 +47,7 @@ __all__ = [
     "require_day",
     "scanned_sessions",
     "staging_effects",
+    "transcripts_within_reach",
 ]
 
 _QUERY = "__dreaming_sessions__"
@@ -73,10 +75,14 @@ class IngestReport:
 
 @frozen
 class IngestPlan:
-    """The effects of a sweep, in order, and what they amount to."""
+    """The effects of a sweep, in order, and what they amount to.
+
+    ``followed`` are the sessions of which nothing is left to be decided or read until something changes.
+    """
 
     effects: tuple[WriteEffect, ...]
     report: IngestReport
+    followed: frozenset[str] = frozenset()
 
 
 @frozen
@@ -104,29 +110,16 @@ def plan_ingestion(
     today: str,
     earliest_day: str | None = None,
     zone: tzinfo = UTC,
+    max_lines: int = MAX_LINES,
 ) -> IngestPlan:
     """Plan one sweep over the admitted transcripts, which are read in turn and only as far as the limit lasts.
 
     ``today`` is the day on which the sweep runs, in ``zone``: signals count per day. Lines of days before
-    ``earliest_day`` are passed over. Raises ``InputError`` for a day that is none.
+    ``earliest_day`` are passed over. A sweep takes ``max_lines`` at most. Raises ``InputError`` for a day that is none,
+    and for a limit below one.
     """
     require_day(today)
-    if earliest_day is not None:
-        require_day(earliest_day)
-    checkpoints = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
-
-    def rule(day: str) -> DayRule:
-        return DayRule.TAKE if earliest_day is None or day >= earliest_day else DayRule.SKIP
-
-    limit, left = per_source_limit(len(admitted.sources) + len(admitted.unchanged)), MAX_LINES
-    scans: list[Scan] = []
-    for transcript in transcripts:
-        before = checkpoints.get(transcript.source.state_key)
-        scan = scan_source(transcript, state, before, rule, zone=zone, limit=min(limit, left))
-        scans.append(scan)
-        left -= len(scan.candidates)
-        if left <= 0:
-            break
+    scans = tuple(_scans(state, admitted, transcripts, earliest_day, zone, max_lines))
     candidates = [candidate for scan in scans for candidate in scan.candidates]
     placement = place_lines(state.corpus, candidates)
     staged = stage_claims(state, (_claim(placed, today) for placed in placement.placed))
@@ -145,11 +138,74 @@ def plan_ingestion(
         internal=tuple((scan.source.state_key, scan.internal) for scan in scans if scan.internal is not None),
         lines=tuple((day, days.count(day)) for day in sorted(set(days))),
         added_keys=staged.added,
-        more=left <= 0 or any(_unread(scan) for scan in scans),
+        more=len(candidates) >= max_lines or any(_unread(scan) for scan in scans),
         skipped=_counted(scans),
         untimed=sum(scan.untimed for scan in scans),
     )
-    return IngestPlan(fenced(state.agent_id, (*scanned_sessions(scans), *admitted.kept_out), effects), report)
+    return IngestPlan(
+        fenced(state.agent_id, (*scanned_sessions(scans), *admitted.kept_out), effects),
+        report,
+        frozenset(_followed(admitted, scans)),
+    )
+
+
+def transcripts_within_reach(
+    state: IngestState,
+    admitted: Admitted,
+    transcripts: Iterable[Transcript],
+    *,
+    earliest_day: str | None = None,
+    zone: tzinfo = UTC,
+    max_lines: int = MAX_LINES,
+) -> tuple[Transcript, ...]:
+    """Those of the transcripts that ``plan_ingestion`` gets to; no other is read.
+
+    A shell reads them outside of its lock. See ``plan_ingestion`` for the arguments.
+    """
+    reached: list[Transcript] = []
+
+    def noted() -> Iterator[Transcript]:
+        for transcript in transcripts:
+            reached.append(transcript)
+            yield transcript
+
+    for _ in _scans(state, admitted, noted(), earliest_day, zone, max_lines):
+        pass
+    return tuple(reached)
+
+
+def _scans(
+    state: IngestState,
+    admitted: Admitted,
+    transcripts: Iterable[Transcript],
+    earliest_day: str | None,
+    zone: tzinfo,
+    max_lines: int,
+) -> Iterator[Scan]:
+    """What the transcripts have to offer, each read when it is asked for, until there are lines enough."""
+    if earliest_day is not None:
+        require_day(earliest_day)
+    if type(max_lines) is not int or max_lines < 1:
+        raise InputError(f"max_lines is {described(max_lines)}; it must be a whole number of at least 1")
+    checkpoints = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
+
+    def rule(day: str) -> DayRule:
+        return DayRule.TAKE if earliest_day is None or day >= earliest_day else DayRule.SKIP
+
+    limit, left = per_source_limit(len(admitted.sources) + len(admitted.unchanged), max_lines), max_lines
+    for transcript in transcripts:
+        before = checkpoints.get(transcript.source.state_key)
+        scan = scan_source(transcript, state, before, rule, zone=zone, limit=min(limit, left))
+        yield scan
+        left -= len(scan.candidates)
+        if left <= 0:
+            break
+
+
+def _followed(admitted: Admitted, scans: Iterable[Scan]) -> Iterator[str]:
+    yield from (decision.session_id for decision in admitted.decisions)
+    finished = (*admitted.unchanged, *(scan.source for scan in scans if not _unread(scan)))
+    yield from (source.session.session_id for source in finished if source.session is not None)
 
 
 def fenced(agent_id: str, session_ids: Iterable[str], effects: tuple[WriteEffect, ...]) -> tuple[WriteEffect, ...]:
@@ -188,8 +244,8 @@ def place_lines(corpus: Mapping[str, str], candidates: Iterable[Candidate]) -> P
     for day in sorted(by_day):
         path = corpus_path(day)
         text = corpus.get(path)
-        lines = [_body(text or "", start, end) for start, end in line_spans(text or "")]
-        places = {line: number for number, line in reversed(list(enumerate(lines, 1)))}
+        lines = _lines(text or "")
+        places = dict(zip(reversed(lines), range(len(lines), 0, -1), strict=True))
         new: list[str] = []
         for candidate in by_day[day]:
             if candidate.line not in places:
@@ -248,8 +304,10 @@ def progress_effects(
     return tuple(effects)
 
 
-def _body(text: str, start: int, end: int) -> str:
-    return text[start:end].removesuffix("\n").removesuffix("\r")
+def _lines(text: str) -> list[str]:
+    """The lines without their ends, which are LF or CRLF (D6)."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _claim(placed: Placed, today: str) -> Claim:

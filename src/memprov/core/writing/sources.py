@@ -7,6 +7,7 @@ then opens anything: ``read_admitted`` calls the shell's reader for admitted sou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 
 from attrs import evolve, field, frozen
 
@@ -15,6 +16,7 @@ from memprov.core.state import Checkpoint, IngestState
 from memprov.core.text import corpus_owner, session_id_from_file_name, u16_length
 from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission
 from memprov.core.writing.messages import Message
+from memprov.core.writing.transcripts import Reading, read_transcript
 from memprov.errors import InputError
 
 __all__ = [
@@ -72,6 +74,11 @@ class Transcript:
     source: Source
     messages: tuple[Message, ...] = field(converter=_messages)
     archived: bool = False
+
+    @cached_property
+    def reading(self) -> Reading:
+        """Its lines, made once."""
+        return read_transcript(self.messages, modified_ms=self.source.modified_ms, archived=self.archived)
 
 
 @frozen
@@ -144,12 +151,14 @@ def admit_sources(
 
     Sessions have their kinds resolved (``sessions.resolve_kinds``) and are of the state's agent; ``InputError``
     otherwise. ``complete`` says that the listing is everything there is, so that checkpoints of what is not in it are
-    of sessions that are gone; for one transcript that changed it is not. A backfill reads what is unchanged as well:
-    the range of days may be another one.
+    of sessions that are gone; for one transcript that changed it is not. What was never read to its end comes first, so
+    that a sweep of bounded length gets on. A backfill reads what is unchanged as well: the range of days may be another
+    one.
     """
     purpose = Purpose(purpose)
     checkpoints = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
     admitted: list[Source] = []
+    read_before: list[Source] = []
     unchanged: list[Source] = []
     decisions: list[Admission] = []
     excluded: list[Checkpoint] = []
@@ -163,8 +172,11 @@ def admit_sources(
         known.add(source.state_key)
         decision = _decide(source, policy, state, purpose)
         if decision.admitted:
-            finished = purpose is Purpose.INGESTION and _is_finished(source, checkpoints.get(source.state_key))
-            (unchanged if finished else admitted).append(source)
+            checkpoint = checkpoints.get(source.state_key) if purpose is Purpose.INGESTION else None
+            if checkpoint is None or not _was_read(checkpoint):
+                admitted.append(source)
+            else:
+                (unchanged if _is_same(source, checkpoint) else read_before).append(source)
             continue
         decisions.append(decision)
         row = Checkpoint(source.state_key, mtime_ms=source.updated_at_ms, excluded_reason=decision.reason)
@@ -174,7 +186,7 @@ def admit_sources(
                 kept_out.append(decision.session_id)
     return Admitted(
         purpose,
-        tuple(admitted),
+        (*admitted, *read_before),
         tuple(unchanged),
         tuple(decisions),
         tuple(excluded),
@@ -208,15 +220,17 @@ def _decide(source: Source, policy: AdmissionPolicy | None, state: IngestState, 
     return Admission(named or source.state_key, source.agent_id, reason, purpose)
 
 
-def _is_finished(source: Source, checkpoint: Checkpoint | None) -> bool:
-    """Whether the transcript was read to its end and is the same since, as far as its metadata say."""
+def _was_read(checkpoint: Checkpoint) -> bool:
+    """Whether the transcript, as it was then, was read to its end."""
+    return checkpoint.content_hash != "" and checkpoint.last_content_line >= checkpoint.line_count
+
+
+def _is_same(source: Source, checkpoint: Checkpoint) -> bool:
+    """Whether the transcript is the same since, as far as its metadata say."""
     return (
-        checkpoint is not None
-        and source.modified_ms > 0
+        source.modified_ms > 0
         and source.size > 0
         and (checkpoint.mtime_ms, checkpoint.size) == (source.modified_ms, source.size)
-        and checkpoint.content_hash != ""
-        and checkpoint.last_content_line >= checkpoint.line_count
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 from attrs import frozen
@@ -59,6 +60,11 @@ class Reading:
     internal: str | None = None
     skipped: tuple[Skipped, ...] = ()
     untimed: int = 0
+
+    @cached_property
+    def hash(self) -> str:
+        """The content hash of the lines."""
+        return content_hash(self.lines)
 
 
 def read_transcript(messages: Iterable[Message], *, modified_ms: int = 0, archived: bool = False) -> Reading:

@@ -6,15 +6,30 @@ import errno
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 
+import apsw
 from attrs import define, field
 
 from memprov.core.records import MemoryFile
 from memprov.core.state import IngestState
 from memprov.core.text import to_text
 from memprov.shell.native.layout import Layout
-from memprov.shell.native.reader import Access, read_rewinds, read_sibling_keys, read_signals, require_workspace
+from memprov.shell.native.reader import (
+    Access,
+    read_checkpoint_keys,
+    read_rewinds,
+    read_sibling_keys,
+    read_signals,
+    require_workspace,
+)
 from memprov.shell.native.sessions import forgotten_ids
-from memprov.shell.native.state import read_checkpoints, read_entries, read_seen
+from memprov.shell.native.sessions import session_ids as catalogued_ids
+from memprov.shell.native.state import (
+    read_checkpoints,
+    read_entries,
+    read_seen,
+    read_seen_of,
+    read_seen_scopes,
+)
 from memprov.shell.workspace.listing import refusal
 from memprov.shell.workspace.tree import Calls, Content, Parts, Tree
 
@@ -26,19 +41,30 @@ _DIARIES = ("DREAMS.md", "dreams.md")
 
 
 def read_ingest_state(layout: Layout, access: Access, session_ids: Iterable[str] | None, calls: Calls) -> IngestState:
-    """The state that a write plan is computed from. With ids, only their tombstones are looked up."""
+    """The state that a write plan is computed from.
+
+    With ids, tombstones are looked up and checkpoints read of these sessions only, besides the checkpoints of sessions
+    that have left the catalogue; hashes are read of the scopes that are asked for.
+    """
     require_workspace(layout)
-    tombstones = access.read(layout.ledger, lambda connection: forgotten_ids(connection, session_ids))
-    entries, signals, checkpoints, seen, rewinds = access.read(
+    chosen = None if session_ids is None else tuple(session_ids)
+    tombstones, known = access.read(
+        layout.ledger,
+        lambda connection: (
+            forgotten_ids(connection, chosen),
+            frozenset[str]() if chosen is None else catalogued_ids(connection),
+        ),
+    )
+    entries, signals, checkpoints, rewinds = access.read(
         layout.shared,
         lambda connection: (
             read_entries(connection),
             read_signals(connection),
-            read_checkpoints(connection),
-            read_seen(connection),
+            read_checkpoints(connection, None if chosen is None else _keys(layout, connection, chosen, known)),
             read_rewinds(connection),
         ),
     )
+    seen = access.read(layout.shared, read_seen) if chosen is None else _Seen(layout, access)
     return IngestState(
         agent_id=layout.agent_id,
         entries=entries,
@@ -51,6 +77,41 @@ def read_ingest_state(layout: Layout, access: Access, session_ids: Iterable[str]
         rewinds=rewinds,
         diary=_diary(layout.workspace, calls),
     )
+
+
+def _keys(
+    layout: Layout, connection: apsw.Connection, chosen: tuple[str, ...], known: frozenset[str]
+) -> frozenset[str]:
+    """The state keys of these sessions, and of those that are not in the catalogue."""
+    prefix = f"{layout.agent_id}:sessions/{layout.agent_id}/"
+    there = (key for key in read_checkpoint_keys(connection) if key.startswith(prefix))
+    gone = (key for key in there if key.removeprefix(prefix) not in known)
+    return frozenset((*(prefix + session_id for session_id in chosen), *gone))
+
+
+@define(eq=False)
+class _Seen(Mapping[str, tuple[str, ...]]):
+    """The seen hashes, of each scope when they are first asked for: a sweep looks at a few of thousands."""
+
+    layout: Layout
+    access: Access
+    _hashes: dict[str, tuple[str, ...] | None] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._hashes = dict.fromkeys(self.access.read(self.layout.shared, read_seen_scopes))
+
+    def __getitem__(self, scope: str) -> tuple[str, ...]:
+        hashes = self._hashes[scope]
+        if hashes is None:
+            hashes = self.access.read(self.layout.shared, lambda connection: read_seen_of(connection, scope))
+            self._hashes[scope] = hashes
+        return hashes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hashes)
+
+    def __len__(self) -> int:
+        return len(self._hashes)
 
 
 @define(eq=False)

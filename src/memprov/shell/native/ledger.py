@@ -24,6 +24,7 @@ from memprov.core.writing import (
 from memprov.errors import InputError, StaleStateError
 from memprov.shell.cells import integer, is_storable, text
 from memprov.shell.native.sessions import forgotten_ids
+from memprov.shell.native.transcripts import forget_marks
 from memprov.shell.statements import batches, transaction
 
 __all__ = [
@@ -56,6 +57,7 @@ def record_tombstones(connection: apsw.Connection, effect: RecordTombstones, bas
             connection.execute(
                 "INSERT OR IGNORE INTO tombstones SELECT value, 'forgotten', ? FROM json_each(?)", (now_ms, batch)
             )
+        forget_marks(connection, effect.session_ids)
         raise_revision(connection)
     return True
 

@@ -197,6 +197,18 @@ END;
 INSERT INTO chunks_text_pieces (rowid, text) SELECT chunk_rowid, text FROM unspaced_chunks;
 """
 
+_AGENT_4 = """
+CREATE TABLE transcripts (
+    session_id TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+    changed TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    ingested TEXT,
+    indexed TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_key ON sessions (session_key) WHERE session_key IS NOT NULL;
+CREATE INDEX sessions_by_parent ON sessions (parent_key) WHERE parent_key IS NOT NULL;
+"""
+
 _SHARED_1 = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -286,5 +298,5 @@ CREATE INDEX writes_by_path ON writes (path, write_id);
 """
 
 #: "mpvA" and "mpvS" as big-endian integers, for ``file`` and for telling a foreign database.
-AGENT_LEDGER = Schema("the ledger", 0x6D707641, (_AGENT_1, _AGENT_2, _AGENT_3))
+AGENT_LEDGER = Schema("the ledger", 0x6D707641, (_AGENT_1, _AGENT_2, _AGENT_3, _AGENT_4))
 SHARED_LEDGER = Schema("the shared ledger", 0x6D707653, (_SHARED_1,))

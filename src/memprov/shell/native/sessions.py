@@ -15,6 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 
 import apsw
+from attrs import evolve
 
 from memprov.core.purge import Selectors
 from memprov.core.records import (
@@ -32,6 +33,7 @@ from memprov.core.text import WSP, json_text
 from memprov.core.writing import Purpose, decide_admission
 from memprov.errors import CorruptStoreError, InputError
 from memprov.shell.cells import Row, integer, is_storable, text
+from memprov.shell.native.transcripts import raise_versions, say_changed
 from memprov.shell.statements import batches, transaction
 
 __all__ = [
@@ -45,11 +47,25 @@ __all__ = [
     "record",
     "restore",
     "rotate",
+    "session_ids",
     "session_key_of",
 ]
 
 _CHAT_TYPES = frozenset({"direct", "group", "channel"})
-_COLUMNS = "session_id, session_key, kind, state, created_at_ms, channel, chat_type, hook_source, parent_key"
+_COLUMNS = (
+    "s.session_id, s.session_key, s.kind, s.state, s.created_at_ms, s.channel, s.chat_type, s.hook_source, "
+    "s.parent_key, t.changed"
+)
+_FROM = "FROM sessions AS s LEFT JOIN transcripts AS t ON t.session_id = s.session_id"
+#: The keys that sessions descend from: what they inherit their kinds by.
+_ANCESTRY = """
+WITH RECURSIVE wanted (id) AS (SELECT value FROM json_each(:ids)), line (key) AS (
+    SELECT s.parent_key FROM wanted JOIN sessions AS s ON s.session_id = wanted.id WHERE s.parent_key IS NOT NULL
+    UNION
+    SELECT s.parent_key FROM line JOIN sessions AS s ON s.session_key = line.key WHERE s.parent_key IS NOT NULL
+)
+"""
+_OF_LINE = "s.session_id IN wanted OR s.session_key IN line"
 
 
 def checked_id(session_id: str) -> str:
@@ -65,7 +81,7 @@ def checked_record(record: SessionRecord, agent_id: str) -> SessionRecord:
     checked_id(record.session_id)
     if record.agent_id != agent_id:
         raise InputError(f"session {record.session_id!r} is of agent {record.agent_id!r}, the store of {agent_id!r}")
-    for name in ("session_key", "channel", "hook_source", "parent_key"):
+    for name in ("session_key", "channel", "hook_source", "parent_key", "changed"):
         value = getattr(record, name)
         if value is not None and not _is_name(value):
             raise InputError(f"session {record.session_id!r}: {name} is {value!r}, which is no text or a blank one")
@@ -99,7 +115,7 @@ def record(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> 
                 f"session {session.session_id!r} is {known.state}; recording it does not make it {session.state}, "
                 "rotate_session, archive_session and restore_session do"
             )
-        _put(connection, session if known is None else joined_session(known, session), now_ms)
+        _put(connection, known, session, now_ms)
 
 
 def rotate(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> tuple[str, ...]:
@@ -120,7 +136,7 @@ def rotate(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> 
         former = tuple(text(row[0]) for row in live)
         for session_id in former:
             _set_state(connection, session_id, SessionState.RETAINED, now_ms)
-        _put(connection, session if known is None else joined_session(known, session), now_ms)
+        _put(connection, known, session, now_ms)
     return former
 
 
@@ -151,15 +167,33 @@ def restore(connection: apsw.Connection, agent_id: str, session_id: str, now_ms:
 def delete(connection: apsw.Connection, session_id: str) -> bool:
     """Drop a session from the catalogue; ``False`` when there is none (B56)."""
     with transaction(connection):
+        raise_versions(connection, session_id)
         connection.execute("DELETE FROM sessions WHERE session_id = ?", (session_id,))
         return connection.changes() > 0
 
 
-def read_sessions(connection: apsw.Connection, agent_id: str) -> tuple[SessionRecord, ...]:
-    """Every session, oldest first, each with the kind that it inherits (B14)."""
-    participants = dict(_participants(connection))
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions ORDER BY created_at_ms, session_id")
-    return resolve_kinds(_session(row, agent_id, participants) for row in rows)
+def read_sessions(
+    connection: apsw.Connection, agent_id: str, session_ids: Iterable[str] | None = None
+) -> tuple[SessionRecord, ...]:
+    """Every session, or those among these ids, oldest first, each with the kind that it inherits (B14)."""
+    if session_ids is None:
+        participants = dict(_participants(connection))
+        rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} ORDER BY s.created_at_ms, s.session_id")
+        return resolve_kinds(_session(row, agent_id, participants) for row in rows)
+    wanted = frozenset(session_ids)
+    found: dict[str, SessionRecord] = {}
+    for batch in batches(sorted(wanted)):
+        rows = connection.execute(f"{_ANCESTRY} SELECT {_COLUMNS} {_FROM} WHERE {_OF_LINE}", {"ids": batch})
+        sessions = [_session(row, agent_id, {}) for row in rows]
+        people = dict(_participants(connection, json_text([session.session_id for session in sessions])))
+        found.update((s.session_id, evolve(s, participants=people.get(s.session_id, ()))) for s in sessions)
+    order = sorted(found.values(), key=lambda session: (session.created_at_ms or 0, session.session_id))
+    return tuple(session for session in resolve_kinds(order) if session.session_id in wanted)
+
+
+def session_ids(connection: apsw.Connection) -> frozenset[str]:
+    """The ids of all sessions."""
+    return frozenset(text(row[0]) for row in connection.execute("SELECT session_id FROM sessions"))
 
 
 def internal_ids(records: Iterable[SessionRecord]) -> frozenset[str]:
@@ -187,7 +221,7 @@ def session_key_of(connection: apsw.Connection, session_id: str) -> str | None:
 
 
 def _session(row: Row, agent_id: str, participants: Mapping[str, tuple[Identity, ...]]) -> SessionRecord:
-    session_id, key, kind, state, created, channel, chat_type, hook_source, parent = row
+    session_id, key, kind, state, created, channel, chat_type, hook_source, parent, changed = row
     return SessionRecord(
         agent_id=agent_id,
         session_id=text(session_id),
@@ -200,14 +234,15 @@ def _session(row: Row, agent_id: str, participants: Mapping[str, tuple[Identity,
         hook_source=_optional(hook_source),
         participants=participants.get(text(session_id), ()),
         parent_key=_optional(parent),
+        changed=_optional(changed),
     )
 
 
 def _find(connection: apsw.Connection, agent_id: str, session_id: str) -> SessionRecord | None:
     """A session as it was recorded, with its own kind."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE session_id = ?", (session_id,))
+    rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} WHERE s.session_id = ?", (session_id,))
     for row in rows:
-        return _session(row, agent_id, dict(_participants(connection, session_id)))
+        return _session(row, agent_id, dict(_participants(connection, json_text([session_id]))))
     return None
 
 
@@ -227,8 +262,18 @@ def _live_other(connection: apsw.Connection, session: SessionRecord) -> str | No
     return next((text(row[0]) for row in rows), None)
 
 
-def _put(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> None:
-    """Write all that is known of a session. Participants are only ever added."""
+def _put(connection: apsw.Connection, known: SessionRecord | None, said: SessionRecord, now_ms: int) -> None:
+    """Write what is known of a session and what is said of it now. Participants are only ever added."""
+    session = said if known is None else joined_session(known, said)
+    if known is None or evolve(known, changed=session.changed) != session:
+        raise_versions(connection, session.session_id)  # of those that descend from its former key, and
+        _put_record(connection, session, now_ms)
+        raise_versions(connection, session.session_id)  # from its present one
+    if session.changed is not None:
+        say_changed(connection, session.session_id, session.changed)
+
+
+def _put_record(connection: apsw.Connection, session: SessionRecord, now_ms: int) -> None:
     if session.state is SessionState.LIVE and (other := _live_other(connection, session)) is not None:
         raise InputError(
             f"session {session.session_id!r} cannot be live: {other!r} is the live session of "
@@ -265,20 +310,23 @@ def _set_state(connection: apsw.Connection, session_id: str, state: SessionState
     connection.execute(
         "UPDATE sessions SET state = ?, updated_at_ms = ? WHERE session_id = ?", (state.value, now_ms, session_id)
     )
+    raise_versions(connection, session_id)
 
 
 def _participants(
-    connection: apsw.Connection, session_id: str | None = None
+    connection: apsw.Connection, session_ids: str | None = None
 ) -> Iterator[tuple[str, tuple[Identity, ...]]]:
-    """Session id -> its participants, of all sessions or of one."""
+    """Session id -> its participants, of all sessions or of those in a JSON array."""
     columns, order = (
         "SELECT session_id, namespace, actor_id FROM participants",
         "ORDER BY session_id, actor_id, namespace",
     )
     rows = (
         connection.execute(f"{columns} {order}")
-        if session_id is None
-        else connection.execute(f"{columns} WHERE session_id = ? {order}", (session_id,))
+        if session_ids is None
+        else connection.execute(
+            f"{columns} WHERE session_id IN (SELECT value FROM json_each(?)) {order}", (session_ids,)
+        )
     )
     for name, group in groupby(rows, key=itemgetter(0)):
         yield text(name), tuple(identity_from_json(text(row[1]), text(row[2])) for row in group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import cast
@@ -14,8 +14,17 @@ from memprov.core.records import OriginClass, Provenance, SessionKind
 from memprov.core.state import Checkpoint, StagedEntry
 from memprov.core.text import json_text, to_bytes
 from memprov.shell.cells import Row, Value, from_raw, integer, text
+from memprov.shell.statements import batches
 
-__all__ = ["put_checkpoint", "put_entry", "read_checkpoints", "read_entries", "read_seen"]
+__all__ = [
+    "put_checkpoint",
+    "put_entry",
+    "read_checkpoints",
+    "read_entries",
+    "read_seen",
+    "read_seen_of",
+    "read_seen_scopes",
+]
 
 _ENTRY = (
     "entry_key, CAST(path AS BLOB), start_line, end_line, CAST(snippet AS BLOB), recall_count, daily_count, "
@@ -65,18 +74,39 @@ def put_entry(connection: apsw.Connection, entry: StagedEntry, now_ms: int) -> N
     )
 
 
-def read_checkpoints(connection: apsw.Connection) -> tuple[Checkpoint, ...]:
-    """Every checkpoint, by state key."""
+def read_checkpoints(connection: apsw.Connection, keys: Iterable[str] | None = None) -> tuple[Checkpoint, ...]:
+    """Every checkpoint, or those with these state keys, by key."""
+    if keys is not None:
+        return tuple(found for batch in batches(sorted(keys)) for found in _checkpoints(connection, batch))
+    return tuple(_checkpoints(connection, None))
+
+
+def _checkpoints(connection: apsw.Connection, keys: str | None) -> Iterator[Checkpoint]:
+    where = "" if keys is None else "WHERE state_key IN (SELECT value FROM json_each(?)) "
     rows = connection.execute(
         "SELECT state_key, mtime_ms, size, content_hash, line_count, last_content_line, excluded_reason "
-        "FROM checkpoints ORDER BY state_key"
+        f"FROM checkpoints {where}ORDER BY state_key",
+        () if keys is None else (keys,),
     )
-    return tuple(
-        Checkpoint(
+    for key, mtime, size, digest, lines, last, why in rows:
+        yield Checkpoint(
             text(key), integer(mtime), integer(size), text(digest), integer(lines), integer(last), _optional(why)
         )
-        for key, mtime, size, digest, lines, last, why in rows
+
+
+def read_seen_scopes(connection: apsw.Connection) -> tuple[str, ...]:
+    """The scopes that have seen hashes."""
+    return tuple(text(row[0]) for row in connection.execute("SELECT scope FROM seen_scopes ORDER BY scope"))
+
+
+def read_seen_of(connection: apsw.Connection, scope: str) -> tuple[str, ...]:
+    """The seen hashes of a scope, oldest first."""
+    rows = connection.execute(
+        "SELECT h.hash FROM seen_scopes AS s JOIN seen_hashes AS h ON h.scope_id = s.scope_id WHERE s.scope = ? "
+        "ORDER BY h.seen_id",
+        (scope,),
     )
+    return tuple(text(row[0]) for row in rows)
 
 
 def put_checkpoint(connection: apsw.Connection, checkpoint: Checkpoint) -> None:

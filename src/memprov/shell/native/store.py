@@ -34,6 +34,7 @@ from memprov.shell.native.layout import (
 )
 from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
+from memprov.shell.native.transcripts import Followed, unfollowed
 from memprov.shell.native.writer import NativeWriter, writing
 from memprov.shell.port import Answering
 from memprov.shell.sqlite import explained
@@ -66,6 +67,27 @@ class NativeStore:
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that was recorded, oldest first, each with the kind that it inherits."""
         return self._read(lambda connection: catalogue.read_sessions(connection, self.layout.agent_id))
+
+    def unfollowed(
+        self, purpose: Followed, basis: str, session_ids: Iterable[str] | None = None
+    ) -> tuple[tuple[SessionRecord, ...], Mapping[str, str]]:
+        """The sessions, or those among these, that changed since they were followed to their end, and their marks.
+
+        A session of which the host never says when it changed is always among them, and has no mark. Of the others,
+        ``NativeWriter.mark_followed`` takes the mark. ``basis`` is whatever else the decision about a session rests on.
+        """
+        ids = None if session_ids is None else strings(session_ids)
+
+        def read(connection: apsw.Connection) -> tuple[tuple[SessionRecord, ...], Mapping[str, str]]:
+            marks = unfollowed(connection, purpose, basis, ids)
+            records = catalogue.read_sessions(connection, self.layout.agent_id, marks) if marks else ()
+            return records, {name: mark for name, mark in marks.items() if mark is not None}
+
+        return self._read(read)
+
+    def holds_sessions(self) -> bool:
+        """Whether any session was recorded."""
+        return self._read(lambda connection: bool(list(connection.execute("SELECT 1 FROM sessions LIMIT 1"))))
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
         """Read the memory of this agent and workspace, changing no byte (I3)."""
@@ -138,7 +160,7 @@ class NativeStore:
     # --- the write path -----------------------------------------------------------------------------------------------
 
     def ingest_state(self, session_ids: Iterable[str] | None = None) -> IngestState:
-        """What ingestion and backfill plan from, read without a trace. With ids, only their tombstones are read."""
+        """What ingestion and backfill plan from, read without a trace; with ids, what a sweep over these plans from."""
         ids = None if session_ids is None else strings(session_ids)
         return read_ingest_state(self.layout, self._quiet, ids, self.calls)
 

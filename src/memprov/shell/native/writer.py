@@ -6,7 +6,7 @@ the same two connections, which see each other's work and nobody else's half-don
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TypeVar
@@ -52,6 +52,7 @@ from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot
 from memprov.shell.native.state_writer import apply_shared
+from memprov.shell.native.transcripts import Followed, mark_followed
 from memprov.shell.port import Answering
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import transaction
@@ -83,7 +84,7 @@ class NativeWriter:
         """As ``NativeStore.answering``, under the lock."""
         return partial(answer_from, self.snapshot(selection))
 
-    def ingest_state(self, session_ids: tuple[str, ...] | None = None) -> IngestState:
+    def ingest_state(self, session_ids: Iterable[str] | None = None) -> IngestState:
         """As ``NativeStore.ingest_state``, under the lock."""
         return read_ingest_state(self.layout, self, session_ids, self.calls)
 
@@ -153,6 +154,16 @@ class NativeWriter:
             self._write(effect)
         except UnicodeEncodeError as error:
             raise InputError(f"a key or id of {type(effect).__name__} is no valid text") from error
+
+    def mark_followed(self, purpose: Followed, marks: Mapping[str, str]) -> None:
+        """Note under which marks (``NativeStore.unfollowed``) sessions were followed to their end."""
+        with explained(self.layout.ledger.database, "writing"):
+            mark_followed(self.ledger, purpose, marks)
+
+    def mark_unfollowed(self) -> None:
+        """Have every transcript read again by the next sweep."""
+        with explained(self.layout.ledger.database, "writing"):
+            self.ledger.execute("UPDATE transcripts SET ingested = NULL WHERE ingested IS NOT NULL")
 
     def _write(self, effect: WriteEffect | PurgeEffect) -> None:
         match effect:
