@@ -25,6 +25,7 @@ from memprov.core.lineage import (
     prunable_keys,
     transfer_origins,
 )
+from memprov.core.proof import Control, Finding, NeedleKind, Spot, Verdict, Verification
 from memprov.core.purge import (
     Artifacts,
     CuratedWriteLine,
@@ -115,6 +116,7 @@ from memprov.shell.index import (
 )
 from memprov.shell.native import NativeStore, open_store
 from memprov.shell.openclaw import OpenClawStore, open_openclaw
+from memprov.shell.proof import verify
 from memprov.shell.runner import apply_plan, forget, preview
 from memprov.shell.sweeps import (
     TranscriptReader,
@@ -146,6 +148,7 @@ __all__ = [
     "ConsolidationModel",
     "ConsolidationReport",
     "ConsolidationRequest",
+    "Control",
     "CorruptStoreError",
     "CuratedWrite",
     "CuratedWriteLine",
@@ -155,6 +158,7 @@ __all__ = [
     "EmbedderIdentity",
     "EntryTrace",
     "ExtraArtifacts",
+    "Finding",
     "Gate",
     "Hit",
     "HostEvent",
@@ -171,6 +175,7 @@ __all__ = [
     "Message",
     "ModelFailure",
     "NativeStore",
+    "NeedleKind",
     "OpenClawStore",
     "Origin",
     "OriginClass",
@@ -210,6 +215,7 @@ __all__ = [
     "SessionTrace",
     "Skipped",
     "Snippet",
+    "Spot",
     "StaleCopy",
     "StalePlanError",
     "StaleStateError",
@@ -221,6 +227,8 @@ __all__ = [
     "Transfer",
     "TransferEdge",
     "VectorMemory",
+    "Verdict",
+    "Verification",
     "apply_plan",
     "apply_to_snapshot",
     "backfill",
@@ -251,4 +259,5 @@ __all__ = [
     "trace",
     "transfer_origins",
     "use_lancedb",
+    "verify",
 ]

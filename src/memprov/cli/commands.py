@@ -1,8 +1,8 @@
 """The command line: argument parsing and printing only (DESIGN 8).
 
 Every command is one library call, in a module of its own. ``--json`` prints exactly one JSON document on standard
-output, of the answer or of the error; progress and the error's line go to standard error. Exit codes: 0 done, 1 failed
-part-way, 2 bad arguments, 3 refused.
+output, of the answer or of the error; progress and the error's line go to standard error. Exit codes: 0 done
+(verify: clean), 1 failed part-way (verify: residue), 2 bad arguments, 3 refused, 4 verify cannot prove.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from memprov.cli.forget import apply_command, forget_command
 from memprov.cli.printing import document, say_error
 from memprov.cli.sessions import sessions_command
 from memprov.cli.trace import trace_command
+from memprov.cli.verify import verify_command
 from memprov.core.text import json_text
 from memprov.errors import MemprovError
 
@@ -32,7 +33,15 @@ def _cli() -> None:
     """Where did this memory come from, keep that source out, forget that session."""
 
 
-for _command in (admit_command, apply_command, demo_command, forget_command, sessions_command, trace_command):
+for _command in (
+    admit_command,
+    apply_command,
+    demo_command,
+    forget_command,
+    sessions_command,
+    trace_command,
+    verify_command,
+):
     _cli.add_command(_command)
 
 

@@ -11,7 +11,7 @@ from attrs import frozen
 from memprov.errors import InputError
 from memprov.shell.native import open_store
 from memprov.shell.openclaw import open_openclaw
-from memprov.shell.port import Store
+from memprov.shell.port import ProvableStore
 
 __all__ = ["Command", "StoreOptions", "json_option", "store_options"]
 
@@ -31,7 +31,7 @@ class StoreOptions:
     agent: str
     workspace: str | None
 
-    def open(self) -> Store:
+    def open(self) -> ProvableStore:
         """The store. Raises ``InputError`` for none or two, and for a blank place."""
         if (self.store is None) == (self.openclaw is None):
             raise InputError("name one store: --store DIR or --openclaw STATE_DIR")

@@ -6,19 +6,31 @@ what ``exclusive`` hands out can write.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Protocol
+
+from attrs import field, frozen
 
 from memprov.core.lineage import Basis
 from memprov.core.purge import Answer, Mapper, PurgeEffect, Question, Selection
 from memprov.core.records import SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 
-__all__ = ["Answering", "Store", "Writer"]
+__all__ = ["Answering", "ProvableStore", "Spoken", "Store", "Writer"]
 
 #: Answers the questions of one plan (DESIGN 4.5). Reading only.
 Answering = Callable[[Question], Answer]
+
+
+@frozen
+class Spoken:
+    """What one transcript says, as lines that ingestion would take; ``unread`` says why that is not known."""
+
+    agent_id: str
+    session_id: str
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    unread: str = ""
 
 
 class Writer(Protocol):
@@ -70,3 +82,10 @@ class Store(Protocol):
 
     def exclusive(self, *, break_lock: bool = False) -> AbstractContextManager[Writer]:
         """Hold the workspace lock (D12, D19). Raises ``LockHeldError``."""
+
+
+class ProvableStore(Store, Protocol):
+    """A store of which it can be shown what is left in it: it can also say what was said."""
+
+    def spoken(self) -> Iterable[Spoken]:
+        """What the retained transcripts say, of every session whose transcript the store itself retains."""

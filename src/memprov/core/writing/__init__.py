@@ -35,7 +35,7 @@ from memprov.core.writing.lineage_effects import (
     ReleaseTransfers,
     RequireAdmitted,
 )
-from memprov.core.writing.messages import Message, Role
+from memprov.core.writing.messages import Message, Role, message_from_event
 from memprov.core.writing.narrative import Dropped, PendingNarrative, plan_narrative
 from memprov.core.writing.promote import (
     MEMORY_HEADER,
@@ -112,6 +112,7 @@ __all__ = [
     "entry_text",
     "explain_policy",
     "memory_text",
+    "message_from_event",
     "plan_backfill",
     "plan_ingestion",
     "plan_narrative",

@@ -36,7 +36,7 @@ from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
 from memprov.shell.native.transcripts import Followed, unfollowed
 from memprov.shell.native.writer import NativeWriter, writing
-from memprov.shell.port import Answering
+from memprov.shell.port import Answering, Spoken
 from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
@@ -96,6 +96,10 @@ class NativeStore:
     def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
         """What answers the questions of one plan, changing no byte (I3)."""
         return partial(answer_from, self.snapshot(selection))
+
+    def spoken(self) -> tuple[Spoken, ...]:
+        """Nothing: transcripts are the host's."""
+        return ()
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[NativeWriter]:  # noqa: ARG002

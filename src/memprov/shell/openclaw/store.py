@@ -23,8 +23,9 @@ from memprov.shell.openclaw.reader import (
     read_snapshot,
     with_recorded_spelling,
 )
+from memprov.shell.openclaw.spoken import read_spoken
 from memprov.shell.openclaw.writer import OpenClawWriter
-from memprov.shell.port import Answering, Writer
+from memprov.shell.port import Answering, Spoken, Writer
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.shell.workspace import CALLS, Calls, settle
@@ -61,6 +62,10 @@ class OpenClawStore:
     def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
         """What answers the questions of one plan, changing no byte (I3)."""
         return partial(answer_from, self.snapshot(selection))
+
+    def spoken(self) -> tuple[Spoken, ...]:
+        """What the retained transcripts say, read as ingestion reads them, in memory (D20, D23)."""
+        return read_spoken(self.layout, QuietAccess(self.sleep))
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:

@@ -1,0 +1,35 @@
+"""Proof: what to look for after a purge, where it may lie, what a scan amounts to, and the receipt of it all.
+
+``surfaces`` declares every place that holds memory text or session ids; ``needles`` and ``search`` say what is looked
+for and find it in bytes; ``verdicts`` says what was found: clean, residue, or cannot prove. Nothing here knows how a
+purge works: what proves it may share nothing with it.
+"""
+
+from memprov.core.proof.needles import Encoding, Needle, NeedleSet, guises, pieces
+from memprov.core.proof.search import Match, Search
+from memprov.core.proof.surfaces import SURFACES, NeedleKind, Root, Spot, Surface, retained_at, surface_at
+from memprov.core.proof.verdicts import LIMITS, Control, Finding, Sighting, Verdict, Verification, judge
+
+__all__ = [
+    "LIMITS",
+    "SURFACES",
+    "Control",
+    "Encoding",
+    "Finding",
+    "Match",
+    "Needle",
+    "NeedleKind",
+    "NeedleSet",
+    "Root",
+    "Search",
+    "Sighting",
+    "Spot",
+    "Surface",
+    "Verdict",
+    "Verification",
+    "guises",
+    "judge",
+    "pieces",
+    "retained_at",
+    "surface_at",
+]

@@ -1,0 +1,65 @@
+"""Where needles come from: the session ids, and what was said, from the corpus or from retained transcripts.
+
+What the caller gives is looked for as it is. What is derived is looked for unless a session that stays said it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from memprov.core.proof import NeedleSet
+from memprov.core.records import strings
+from memprov.core.state import MemorySnapshot
+from memprov.core.text import corpus_owner, line_spans, strip_prefix
+from memprov.errors import InputError
+from memprov.shell.port import ProvableStore, Spoken
+
+__all__ = ["Looked", "look_for"]
+
+
+@frozen
+class Looked:
+    """What to look for, and why that may not be all of it."""
+
+    needles: NeedleSet
+    doubts: tuple[str, ...] = ()
+
+
+def look_for(store: ProvableStore, session_ids: frozenset[str], given: Iterable[str] | None = None) -> Looked:
+    """The needles of these sessions. Raises ``InputError`` for a given text that is blank."""
+    snapshot = store.snapshot()
+    agent = store.identity.agent_id
+    known = {record.session_id for record in store.catalogue()} | snapshot.tombstones | set(snapshot.origins.sessions)
+    if given is not None:
+        texts = strings(given)
+        if any(not text.strip() for text in texts):
+            raise InputError("a needle is blank")
+        return Looked(NeedleSet.of(sorted(session_ids), texts, others=known))
+    mine: list[Spoken] = []
+    others: list[Spoken] = []
+    for said in store.spoken():
+        (mine if said.agent_id == agent and said.session_id in session_ids else others).append(said)
+    texts = (*_corpus(snapshot, session_ids), *(text for said in mine for text in said.texts))
+    staying = (text for said in others for text in said.texts)
+    return Looked(
+        NeedleSet.of(sorted(session_ids), texts, others=known, unselected=_chain(staying, snapshot, session_ids)),
+        tuple(f"what session {said.session_id} said is not known: {said.unread}" for said in mine if said.unread),
+    )
+
+
+def _chain(staying: Iterator[str], snapshot: MemorySnapshot, session_ids: frozenset[str]) -> Iterator[str]:
+    yield from staying
+    yield from _corpus(snapshot, session_ids, selected=False)
+
+
+def _corpus(snapshot: MemorySnapshot, session_ids: frozenset[str], *, selected: bool = True) -> Iterator[str]:
+    """What the corpus lines of the selected sessions say, or those of all others."""
+    agent = snapshot.store.agent_id
+    for file in snapshot.corpus:
+        for start, end in line_spans(file.text):
+            line = file.text[start:end]
+            owner = corpus_owner(line, agent)
+            if owner is not None and (owner in session_ids) is selected:
+                yield strip_prefix(line, agent)
