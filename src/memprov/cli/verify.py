@@ -1,4 +1,4 @@
-"""``memprov verify``: is anything of these sessions left? Also before a purge, as "where is this conversation kept?"."""
+"""``memprov verify``: is anything of these sessions left? Before a purge it answers where a conversation is kept."""
 
 from __future__ import annotations
 

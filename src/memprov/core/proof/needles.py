@@ -136,11 +136,16 @@ def guises(text: str) -> dict[bytes, Encoding]:
 
 
 def _escaped(text: str) -> Iterator[str]:
+    """As the inside of a JSON string, and of one within another."""
+    for form in _json_forms(text):
+        yield form
+        yield from _json_forms(form)
+
+
+def _json_forms(text: str) -> Iterator[str]:
     for ascii_only in (False, True):
-        once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-        for form in (once, _upper_escapes(once)):
-            yield form
-            yield json.dumps(form, ensure_ascii=ascii_only)[1:-1]
+        form = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        yield from (form, _upper_escapes(form))
 
 
 def _upper_escapes(escaped: str) -> str:

@@ -36,7 +36,7 @@ class Root(StrEnum):
 
 
 _ID, _BOTH = frozenset({NeedleKind.ID}), frozenset(NeedleKind)
-_ANY = ("*",)
+_ANY = ("**",)
 
 
 @frozen
@@ -124,7 +124,7 @@ _EMBEDDED = (
         )
         for name, holds, tables, why, removal in (
             ("session catalogue", "ids", ("sessions", "participants"), "the host's own list of sessions", "the host's"),
-            ("tombstones", "ids", ("tombstones",), "the exclusion itself", "never: it keeps the session out"),
+            ("tombstones", "ids", ("tombstones",), "the exclusion itself", "keep it, or the session can come back"),
         )
     ),
     Surface(
@@ -164,7 +164,7 @@ _EMBEDDED = (
         rows=("excluded",),
         retained=_ID,
         why="the exclusion itself",
-        removal="never: it keeps the session out",
+        removal="keep it, or the session can come back",
     ),
     Surface(
         "checkpoints",
@@ -187,7 +187,7 @@ _EMBEDDED = (
         why="says who wrote a file that stays",
         removal="review the file (`curatedWrites` of the report)",
     ),
-    Surface("lock", "memprov", Root.STATE, "shared/*/lock", "the holder's process id"),
+    Surface("lock", "memprov", Root.STATE, "shared/*/lock", "the holder, no session"),
 )
 
 _AGENT_DB = "agents/{agent}/agent/openclaw-agent.sqlite*"
@@ -257,7 +257,7 @@ _OPENCLAW = (
         tables=("memory_session_tombstones",),
         retained=_ID,
         why="the exclusion itself",
-        removal="never: it keeps the session out",
+        removal="keep it, or the session can come back",
     ),
     *(
         Surface(name, "openclaw", Root.STATE, _AGENT_DB, holds, purged, erased, tables=tables)
@@ -279,7 +279,7 @@ _OPENCLAW = (
         rows=("excluded",),
         retained=_ID,
         why="the exclusion itself",
-        removal="never: it keeps the session out",
+        removal="keep it, or the session can come back",
     ),
     Surface(
         "curated writes",
@@ -302,7 +302,7 @@ _OPENCLAW = (
         "rows deleted or rewritten without it",
         _PAGES,
         tables=("plugin_state_entries",),
-        rows=("memory-*",),
+        rows=("memory-**",),
     ),
     Surface(
         "other plugins' state",
