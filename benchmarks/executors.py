@@ -10,7 +10,7 @@ scan and scrub that ``benchmarks.planning`` shows, and a pool is for files that 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -19,9 +19,9 @@ from attrs import frozen
 
 from benchmarks.measure import Row, Tables, apart, options, timed
 from benchmarks.planning import PER_SESSION, SHARES, chosen
-from memprov import MemorySnapshot, Selection, Selectors, SessionRecord, StoreIdentity, preview
+from memprov import MemorySnapshot, Origin, Selection, Selectors, SessionRecord, StoreIdentity, preview
 from memprov.core.purge import Mapper, answer_from
-from memprov.shell.port import Answering, Writer
+from memprov.shell.port import Answering, Neighbours, Writer
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 
 __all__ = ["main", "measure"]
@@ -40,6 +40,15 @@ class InMemory:
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         return self.sessions
+
+    def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:  # noqa: ARG002
+        return ()
+
+    def began(self, session_ids: Collection[str]) -> dict[str, int]:  # noqa: ARG002
+        return {}
+
+    def neighbours(self) -> Neighbours:
+        return Neighbours()
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002
         return self.held

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from memprov import Basis, MemorySnapshot, Selection, SessionRecord, StoreIdentity
+from memprov import Basis, MemorySnapshot, Origin, Selection, SessionRecord, StoreIdentity
 from memprov.core.purge import Mapper, PurgeIndex, RecordTombstones, answer_from
 from memprov.core.purge import PurgeEffect as Effect
-from memprov.shell.port import Answering
+from memprov.shell.port import Answering, Neighbours
 
 __all__ = ["ModelStore"]
 
@@ -31,6 +31,16 @@ class ModelStore:
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         return self.sessions
+
+    def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
+        rows = self.state.origins.rows()
+        return tuple(row for row in rows if row.session_key in names or row.entry_key in names)
+
+    def began(self, session_ids: Collection[str]) -> dict[str, int]:
+        return {}
+
+    def neighbours(self) -> Neighbours:
+        return Neighbours()
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.state

@@ -63,6 +63,9 @@ class FaultyStore:
         self._at, self._when = at, when
         self.identity = self._inner.identity
         self.catalogue = self._inner.catalogue
+        self.named_origins = self._inner.named_origins
+        self.began = self._inner.began
+        self.neighbours = self._inner.neighbours
         self.snapshot = self._inner.snapshot
         self.answering = self._inner.answering
 

@@ -96,7 +96,9 @@ def test_a_store_reads_back_as_the_snapshot_that_was_written(tmp_path: Path, *, 
     written = write_openclaw_store(tmp_path, synthetic_snapshot(60, vectors=vectors), sessions)
     store = open_openclaw(tmp_path / "state")
     assert parts_that_differ(store.snapshot(), written) == []
-    assert store.catalogue() == sessions
+    archives = [s for s in sessions if s.state == "archived"]
+    known = {s: evolve(s, created_at_ms=None, archived_at_ms=s.created_at_ms) for s in archives}
+    assert store.catalogue() == tuple(known.get(s, s) for s in sessions), "of an archive, only its own time is known"
 
 
 def test_a_store_without_a_catalogue_has_the_sessions_that_the_snapshot_names(tmp_path: Path) -> None:

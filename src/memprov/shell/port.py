@@ -6,7 +6,7 @@ what ``exclusive`` hands out can write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -14,10 +14,10 @@ from attrs import field, frozen
 
 from memprov.core.lineage import Basis
 from memprov.core.purge import Answer, Mapper, PurgeEffect, Question, Selection
-from memprov.core.records import SessionRecord, StoreIdentity
+from memprov.core.records import Origin, SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 
-__all__ = ["Answering", "ProvableStore", "Spoken", "Store", "Writer"]
+__all__ = ["Answering", "Neighbours", "ProvableStore", "Spoken", "Store", "Writer"]
 
 #: Answers the questions of one plan (DESIGN 4.5). Reading only.
 Answering = Callable[[Question], Answer]
@@ -31,6 +31,14 @@ class Spoken:
     session_id: str
     texts: tuple[str, ...] = field(default=(), repr=False)
     unread: str = ""
+
+
+@frozen
+class Neighbours:
+    """The sessions of other agents; ``unread`` are sentences about those whose catalogue could not be read."""
+
+    sessions: tuple[SessionRecord, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 class Writer(Protocol):
@@ -66,6 +74,15 @@ class Store(Protocol):
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that the agent's session store knows, archives included, with its metadata."""
+
+    def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
+        """The agent's origin rows that carry one of these names as their session key or entry key (F17, F64a)."""
+
+    def began(self, session_ids: Collection[str]) -> dict[str, int]:
+        """When these sessions began, in epoch milliseconds, as far as their transcripts can be read and say it."""
+
+    def neighbours(self) -> Neighbours:
+        """The sessions of the other agents of this place. They are never selected: they say whose a name is (D10)."""
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """Read the memory of this agent and workspace, changing no byte (I3).

@@ -23,11 +23,11 @@ from memprov.core.purge import (
     answered,
     plan_atoms,
     plan_by_asking,
-    select_sessions,
 )
 from memprov.core.records import StoreIdentity
 from memprov.errors import MemprovError, PartialError, StalePlanError, StaleStateError
 from memprov.shell.port import Store, Writer
+from memprov.shell.selecting import resolve
 
 __all__ = ["MAX_ATTEMPTS", "Progress", "apply_plan", "forget", "preview"]
 
@@ -57,8 +57,7 @@ def preview(
     ``executor`` maps corpus and memory files in parallel; the plan is the same (I14). Raises ``SelectorError`` before
     anything is read, and ``RefusedError`` for a store that cannot be read.
     """
-    selectors.require()
-    selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
+    selection = resolve(store, selectors)
     return _plan(store, selection, store.identity, level, executor)
 
 
@@ -78,14 +77,13 @@ def forget(
     Raises ``SelectorError`` before anything is read, ``RefusedError`` when nothing was changed, ``PartialError`` when
     something was; the message names what remains.
     """
-    selectors.require()
-    selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
+    selection = resolve(store, selectors)
     # What cannot be read is refused here, before even the lock is written.
     plan = _plan(store, selection, store.identity, level, executor)
     if not selection.session_ids:
         return evolve(plan.report, dry_run=False)
     with store.exclusive(break_lock=break_lock) as writer:
-        selection = select_sessions(store.catalogue(), selectors, store.identity.agent_id)
+        selection = resolve(store, selectors)
 
         def planned(keys: Iterable[str]) -> PurgePlan:
             return _plan(writer, selection, store.identity, level, executor, keys)
@@ -112,7 +110,7 @@ def apply_plan(
             f"the plan was made for {_place(plan)} and this store is another; nothing was changed; make a new preview"
         )
     with store.exclusive(break_lock=break_lock) as writer:
-        selection = select_sessions(store.catalogue(), plan.selection.selectors, store.identity.agent_id)
+        selection = resolve(store, plan.selection.selectors)
         if selection.session_ids != plan.selection.session_ids:
             raise StalePlanError(_moved_selection(plan.selection, selection))
 

@@ -91,11 +91,11 @@ def test_case_B6_an_archive_is_found_by_id_and_by_key(value: str) -> None:
     assert selection.resolutions == (Resolution("old", ARCHIVED, "agent:main:old-key"),)
     assert selection.session_keys == ("agent:main:old-key",)
     with_participant = select_sessions([archive], Selectors(sessions=[value], participants=["p7"]))
-    assert with_participant.participant_matches == (ParticipantMatch("p7"),), "an archive has no other metadata"
+    assert with_participant.participant_matches == (ParticipantMatch("p7", (PROFILE,)),)
 
 
-def test_case_B7_a_hook_source_finds_no_archive() -> None:
-    archive = session("old", state="archived", hook_source="gmail", participants=[PROFILE])
+def test_case_B7_a_hook_source_finds_no_archive_without_metadata() -> None:
+    archive = session("old", state="archived")
     assert select_sessions([archive], Selectors(hook_sources=["gmail"], participants=["p7"])).session_ids == ()
 
 
@@ -390,7 +390,8 @@ def expected_sources(catalogue: Iterable[SessionRecord], wanted: Selectors) -> d
             result[value] = UNRESOLVED
     for session_id in {record.session_id for record in mine}:
         live = [r for r in mine if r.session_id == session_id and r.state is not SessionState.ARCHIVED]
-        archived = [r for r in mine if r.session_id == session_id and r.state is SessionState.ARCHIVED and named(r)]
+        archived = [r for r in mine if r.session_id == session_id and r.state is SessionState.ARCHIVED]
+        archived = [r for r in archived if named(r) or by_metadata(r)]
         hits = [r for r in live if archived or named(r) or by_metadata(r)]
         if any(in_time(r) for r in hits):
             result[session_id] = LIVE

@@ -181,7 +181,7 @@ def test_what_was_rotated_out_does_not_come_back_by_rotation(store: NativeStore)
     assert states(store) == {"s1": "retained", "s2": "live"}
 
 
-def test_an_archived_session_is_selected_by_id_and_key_alone(store: NativeStore) -> None:
+def test_F16_an_archived_session_is_selected_by_all_that_is_kept_of_it(store: NativeStore) -> None:
     store.record_session(SessionRecord("main", "s1", KEY, hook_source="gmail"))
     assert store.archive_session("s1")
     assert not store.archive_session("s1")
@@ -189,7 +189,7 @@ def test_an_archived_session_is_selected_by_id_and_key_alone(store: NativeStore)
     for selectors, found in (
         (Selectors(sessions=["s1"]), ("s1",)),
         (Selectors(sessions=[KEY]), ("s1",)),
-        (Selectors(hook_sources=["gmail"]), ()),
+        (Selectors(hook_sources=["gmail"]), ("s1",)),
     ):
         assert preview(store, selectors).report.session_ids == found
     with pytest.raises(InputError, match="no session 's9'"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,7 +52,7 @@ from memprov.core.text import json_text, promotion_marker
 from memprov.core.writing import RecordOrigins, StageEntries
 from memprov.errors import LockHeldError, PartialError, SelectorError, StalePlanError
 from memprov.shell.native import NativeStore, NativeWriter, open_store
-from memprov.shell.port import Answering
+from memprov.shell.port import Answering, Neighbours
 from memprov.shell.statements import transaction
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 from tests.core.worlds import corpus_line
@@ -93,6 +93,15 @@ class Watched:
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         return self.inner.catalogue()
+
+    def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
+        return self.inner.named_origins(names)
+
+    def began(self, session_ids: Collection[str]) -> dict[str, int]:
+        return self.inner.began(session_ids)
+
+    def neighbours(self) -> Neighbours:
+        return self.inner.neighbours()
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.inner.snapshot(selection)

@@ -104,7 +104,9 @@ def test_archives_are_listed_beside_live_sessions(lab: Lab) -> None:
     lab.session("both", created=NOW - 50)
     lab.archive("both", created=NOW)
     lab.archive("gone", key="agent:main:dashboard:gone", created=NOW + 1)
-    found = [(r.session_id, str(r.state), str(r.kind), r.created_at_ms) for r in lab.open().catalogue()]
+    found = [
+        (r.session_id, str(r.state), str(r.kind), r.created_at_ms or r.archived_at_ms) for r in lab.open().catalogue()
+    ]
     assert found == [
         ("both", "live", "interactive", NOW - 50),
         ("both", "archived", "interactive", NOW),

@@ -57,9 +57,9 @@ from memprov.core.purge.selection import (
     Resolution,
     Selection,
     SelectionSource,
-    Selectors,
     select_sessions,
 )
+from memprov.core.purge.selectors import Selectors
 from memprov.core.purge.texts import is_phase_report
 
 __all__ = [

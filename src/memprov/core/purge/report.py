@@ -116,7 +116,10 @@ def _resolutions(value: object) -> list[dict[str, object]]:
         row: dict[str, object] = {"sessionId": resolution.session_id}
         if resolution.session_key is not None:
             row["sessionKey"] = resolution.session_key
-        rows.append({**row, "source": str(resolution.source)})
+        row["source"] = str(resolution.source)
+        if resolution.judged_by is not None:
+            row["judgedBy"] = resolution.judged_by
+        rows.append(row)
     return rows
 
 

@@ -1,104 +1,55 @@
 """Which sessions does a selection mean? Selectors and a session catalogue in, exact session ids out.
 
-Selectors are joined by *or*; ``since`` narrows what metadata selects. A session is found live by id, key, hook source
-or participant, and archived by id or key only, because an archive keeps no other metadata. What names nothing is still
-recorded, literally: a session that is forgotten before the store has ever seen it must stay out when it comes
-(FACTS 1.7, cases B1–B14). Everything is compared exactly and only within the chosen agent (I12).
+Selectors are joined by *or*; ``since`` narrows what they select. A session is found by id, key, hook source or
+participant, an archived one too where the store keeps its metadata (F16); by key also in the origin rows that carry it,
+when the catalogue knows its former generations no more (F17). What names nothing is still recorded, literally: a
+session that is forgotten before the store has ever seen it must stay out when it comes (FACTS 1.7, cases B1-B14).
+Everything is compared exactly and only within the chosen agent (I12).
 
-A selector that cannot have been meant is refused when it is written down, long before a store is opened (D15).
+A selector that cannot have been meant is refused: by its shape when it is written down, long before a store is opened
+(D15), and by what it names before anything is planned (F64a). What may not have been meant is a warning.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Iterable, Iterator
+from datetime import timedelta
 from enum import StrEnum
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
-from memprov.core.records import Identity, SessionRecord, SessionState, identity_json, is_session_key, strings
-from memprov.core.text import WSP, json_text
-from memprov.errors import InputError, SelectorError
+from memprov.core.purge.naming import KnownNames, misdirected, read_reference
+from memprov.core.purge.selectors import EPOCH, Selectors
+from memprov.core.records import Identity, Origin, SessionRecord, SessionState, identity_json, is_session_key
+from memprov.core.text import json_text
+from memprov.errors import SelectorError
 
-__all__ = ["ParticipantMatch", "Resolution", "Selection", "SelectionSource", "Selectors", "select_sessions"]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DATE_TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"(?:[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?)?"
-)
+__all__ = ["ParticipantMatch", "Resolution", "Selection", "SelectionSource", "select_sessions"]
 
 
 class SelectionSource(StrEnum):
-    """Where a selected session was found. A retained session counts as live; an unresolved one was found nowhere."""
+    """Where a selected session was found. A retained session counts as live; one that only origin rows know by its key
+    is of ``origins``; an unresolved one was found nowhere.
+    """
 
     LIVE = "live"
     ARCHIVED = "archived"
+    ORIGINS = "origins"
     UNRESOLVED = "unresolved"
-
-
-def _values(values: Iterable[str]) -> tuple[str, ...]:
-    try:
-        result = strings(values)
-    except (InputError, TypeError) as error:
-        raise SelectorError(f"bad selector: {error}") from None
-    for value in result:
-        bare = value.strip(WSP).strip()  # blank to JavaScript or to Python
-        if bare in ("", "*") or "\0" in value:
-            raise SelectorError(
-                f"bad selector {value!r}: it must name one thing exactly, hence be neither blank nor '*' nor hold a NUL"
-            )
-    return result
-
-
-def _since_ms(value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    if isinstance(value, str) and _DATE_TIME.fullmatch(value):
-        try:
-            moment = datetime.fromisoformat(value.upper())
-        except ValueError:  # shaped like a date, and none
-            pass
-        else:
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=UTC)
-            return (moment - _EPOCH) // timedelta(milliseconds=1)
-    raise SelectorError(f"bad selector since={value!r}: it must be an ISO date or date-time")
-
-
-@frozen
-class Selectors:
-    """What a caller asks for, as it was written: any of these sessions, hook sources and participants, since a time.
-
-    ``sessions`` are ids or keys. Values are exact and are not trimmed. ``since`` is an ISO date or date-time, in UTC
-    where it names no zone (D8), or epoch milliseconds. Raises ``SelectorError`` naming a value that is blank, ``*``,
-    holds a NUL, or is no date (D15). To select nothing at all is an error only when something is to be selected.
-    """
-
-    sessions: tuple[str, ...] = field(default=(), converter=_values)
-    hook_sources: tuple[str, ...] = field(default=(), converter=_values)
-    participants: tuple[str, ...] = field(default=(), converter=_values)
-    since: str | int | None = None
-    since_ms: int | None = field(init=False, repr=False, eq=False)
-
-    @since_ms.default
-    def _(self) -> int | None:
-        return _since_ms(self.since)
-
-    def require(self) -> None:
-        """Raise ``SelectorError`` unless something is selected; ``since`` alone selects nothing (case B1)."""
-        if not (self.sessions or self.hook_sources or self.participants):
-            raise SelectorError("no selector: name at least one session, hook source or participant")
 
 
 @frozen
 class Resolution:
-    """One selected session, and where it was found."""
+    """One selected session, and where it was found.
+
+    ``since`` compares the time at which a session began. ``judged_by`` says that this time is not known, and which
+    later one stood in for it: ``archived`` or ``observed``; the session may have begun before ``since`` (F47).
+    """
 
     session_id: str
     source: SelectionSource = field(converter=SelectionSource)
     session_key: str | None = None
+    judged_by: str | None = None
 
 
 @frozen
@@ -126,82 +77,189 @@ class Selection:
         return tuple(sorted({r.session_key for r in self.resolutions if r.session_key is not None}))
 
 
-def select_sessions(catalogue: Iterable[SessionRecord], selectors: Selectors, agent_id: str = "main") -> Selection:
+def select_sessions(
+    catalogue: Iterable[SessionRecord],
+    selectors: Selectors,
+    agent_id: str = "main",
+    *,
+    origins: Iterable[Origin] = (),
+) -> Selection:
     """Resolve the selectors against the sessions of one agent, in one pass over the catalogue.
 
-    The catalogue may list other agents' sessions; they are never selected. Raises ``SelectorError`` when nothing is
-    asked for, before the catalogue is read.
+    The catalogue may list other agents' sessions; they are never selected, and only tell whose a name is (D10).
+    ``origins`` are the agent's origin rows that carry a selected key, or more. Raises ``SelectorError`` when nothing is
+    asked for, before the catalogue is read, and for a name that is something else than a session's (F64a).
     """
     selectors.require()
-    named = frozenset(selectors.sessions)
-    present: list[SessionRecord] = []
-    archives: list[SessionRecord] = []
-    siblings: dict[str, set[str]] = {}
+    own: list[SessionRecord] = []
+    others: list[SessionRecord] = []
     for record in catalogue:
-        if record.agent_id != agent_id:
-            for value in named.intersection((record.session_id, record.session_key)):
-                siblings.setdefault(value, set()).add(record.agent_id)
-        elif record.state is not SessionState.ARCHIVED:
-            present.append(record)
-        elif record.session_id in named or record.session_key in named:
-            archives.append(record)
+        (own if record.agent_id == agent_id else others).append(record)
+    rows = [row for row in origins if row.agent_id == agent_id]
+    names = _Names.read(selectors.sessions, own, rows, agent_id)
+    judge = _Judge(selectors)
 
-    matched = _matched(present, selectors, {record.session_id for record in archives})
-    resolved = {name for record in (*matched, *archives) for name in (record.session_id, record.session_key)}
+    matched = _matched(own, names.wanted, selectors)
+    present = [record for record in matched if record.state is not SessionState.ARCHIVED]
     # A live session speaks for its archive rows: `since` cannot bring it back through one of them (D8).
-    live_ids = {record.session_id for record in matched}
-    archives = [record for record in archives if record.session_id not in live_ids]
-    warnings: list[str] = []
-    targets = [record for record in matched if _in_time(record, selectors, warnings)]
+    present_ids = {record.session_id for record in present}
+    archives = [r for r in matched if r.state is SessionState.ARCHIVED and r.session_id not in present_ids]
+    known_ids = present_ids.union(record.session_id for record in archives)
     found = [
-        Resolution(record.session_id, source, record.session_key)
-        for source, records in (
-            (SelectionSource.LIVE, targets),
-            (SelectionSource.ARCHIVED, (r for r in archives if _in_time(r, selectors, warnings))),
-        )
+        Resolution(record.session_id, source, record.session_key, judged)
+        for source, records in ((SelectionSource.LIVE, present), (SelectionSource.ARCHIVED, archives))
         for record in sorted(records, key=_preferred)
+        for judged in judge.admitted(record)
     ]
-    for value in sorted(named - resolved):
-        found.append(Resolution(value, SelectionSource.UNRESOLVED))
-        warnings.extend(_doubts(value, agent_id, sorted(siblings.get(value, ()))))
-
+    found += [
+        Resolution(session_id, SelectionSource.ORIGINS, key, judged)
+        for session_id, key, observed in _of_keys(rows, names.wanted)
+        if session_id not in known_ids
+        for judged in judge.observed(session_id, observed)
+    ]
+    found += [Resolution(value, SelectionSource.UNRESOLVED) for value in names.unresolved]
     resolutions: dict[str, Resolution] = {}
     for resolution in found:
         resolutions.setdefault(resolution.session_id, resolution)
+
+    targets = [record for record in matched if record.session_id in resolutions and judge.in_time(record)]
+    matches = _participants(targets, selectors)
+    rejected = judge.rejected(resolutions, names.wanted)
     session_ids = tuple(sorted(resolutions))
     return Selection(
         agent_id,
         selectors,
         session_ids,
         tuple(resolutions[session_id] for session_id in session_ids),
-        _participants(targets, selectors),
-        tuple(sorted(set(warnings))),
+        matches,
+        tuple(
+            sorted(
+                {*names.notes, *rejected, *_doubts(names, own, others, agent_id), *_unjudged(own, selectors, matched)}
+            )
+        ),
     )
 
 
-def _matched(present: Iterable[SessionRecord], selectors: Selectors, archived_ids: set[str]) -> list[SessionRecord]:
-    """The live and retained sessions that a selector names, or whose archive row one names."""
-    named = frozenset(selectors.sessions)
+@frozen
+class _Names:
+    """The names that were asked for. ``wanted`` are ids and keys, ``unresolved`` those that nothing is called, and
+    ``notes`` says which names were read as another.
+    """
+
+    wanted: frozenset[str]
+    unresolved: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def read(cls, names: tuple[str, ...], own: list[SessionRecord], rows: list[Origin], agent_id: str) -> _Names:
+        """Read each name: as what is called so, else as a reference to a session; else it is refused or recorded."""
+        known = {name for record in own for name in (record.session_id, record.session_key)}
+        known.update(row.session_key for row in rows)
+        recorded = known.union(row.session_id for row in rows)
+        entry_keys = frozenset(row.entry_key for row in rows)
+        wanted: set[str] = set()
+        unresolved: set[str] = set()
+        notes = []
+        for value in dict.fromkeys(names):
+            if value in known:
+                wanted.add(value)
+                continue
+            if (error := misdirected(value, entry_keys)) is not None and value not in recorded:
+                raise error
+            named = None if value in recorded else read_reference(value, agent_id)
+            if named is not None and named.agent_id != agent_id:
+                raise SelectorError(
+                    f"{value!r} refers to session {named.session_id!r} of agent {named.agent_id!r}, and this is agent "
+                    f"{agent_id!r}; name that agent (--agent)"
+                )
+            scope = value.removeprefix(f"{agent_id}:")
+            read_as = named.session_id if named else scope if scope in known else value
+            if read_as != value:
+                notes.append(f"{value!r} is read as session {read_as!r}")
+            (wanted if read_as in known else unresolved).add(read_as)
+        return cls(frozenset(wanted), tuple(sorted(unresolved)), tuple(notes))
+
+
+@define
+class _Judge:
+    """What ``since`` says of a session, and of which it could not say it."""
+
+    selectors: Selectors
+    timeless: dict[str, None] = field(factory=dict)
+    early: dict[str, tuple[str | None, int]] = field(factory=dict)
+
+    def in_time(self, record: SessionRecord) -> bool:
+        """Whether ``since`` leaves the session in."""
+        since, moment = self.selectors.since_ms, record.created_at_ms
+        moment = record.archived_at_ms if moment is None else moment
+        return since is None or (moment is not None and moment >= since)
+
+    def admitted(self, record: SessionRecord) -> Iterator[str | None]:
+        """For a session that is left in, the time that it was judged by (``None``: its own); nothing for another."""
+        if self.in_time(record):
+            own = self.selectors.since_ms is None or record.created_at_ms is not None
+            yield None if own else "archived"
+        elif record.created_at_ms is None and record.archived_at_ms is None:
+            self.timeless[record.session_id] = None
+        else:
+            moment = record.archived_at_ms if record.created_at_ms is None else record.created_at_ms
+            self.early[record.session_id] = record.session_key, moment or 0
+
+    def observed(self, session_id: str, observed_ms: int) -> Iterator[str | None]:
+        """The same for a session of which only origin rows are left: when it was first observed."""
+        since = self.selectors.since_ms
+        if since is None:
+            yield None
+        elif not observed_ms:
+            self.timeless[session_id] = None
+        elif observed_ms >= since:
+            yield "observed"
+        else:
+            self.early[session_id] = None, observed_ms
+
+    def rejected(self, resolutions: Collection[str], wanted: frozenset[str]) -> Iterator[str]:
+        """Sentences about sessions that ``since`` could not judge, and about named ones that it leaves out (F50)."""
+        for session_id in self.timeless:
+            yield f"session {session_id!r} has no creation time; 'since' leaves it out"
+        for session_id, (key, moment) in self.early.items():
+            if session_id not in resolutions and (session_id in wanted or key in wanted or key is None):
+                day = _date_time(moment)
+                yield f"session {session_id!r} is known and was named, and 'since' leaves it out: it is of {day}"
+
+
+def _date_time(moment_ms: int) -> str:
+    try:
+        return (EPOCH + timedelta(milliseconds=moment_ms)).strftime("%Y-%m-%d %H:%M UTC")
+    except OverflowError:
+        return f"{moment_ms} ms"
+
+
+def _matched(own: Iterable[SessionRecord], wanted: frozenset[str], selectors: Selectors) -> list[SessionRecord]:
+    """The sessions that a selector finds, and the present ones whose archive row it finds."""
     hooks = frozenset(selectors.hook_sources)
     actors = frozenset(selectors.participants)
-    return [
-        record
-        for record in present
-        if record.session_id in named
-        or record.session_key in named
-        or record.hook_source in hooks
-        or record.session_id in archived_ids
-        or any(identity.id in actors for identity in record.participants)
-    ]
+    found: list[SessionRecord] = []
+    left: list[SessionRecord] = []
+    for record in own:
+        hit = (
+            record.session_id in wanted
+            or record.session_key in wanted
+            or record.hook_source in hooks
+            or any(identity.id in actors for identity in record.participants)
+        )
+        (found if hit else left).append(record)
+    archived_ids = {record.session_id for record in found if record.state is SessionState.ARCHIVED}
+    return found + [r for r in left if r.state is not SessionState.ARCHIVED and r.session_id in archived_ids]
 
 
-def _in_time(record: SessionRecord, selectors: Selectors, warnings: list[str]) -> bool:
-    if selectors.since_ms is None:
-        return True
-    if record.created_at_ms is None:
-        warnings.append(f"session {record.session_id!r} has no creation time; 'since' leaves it out")
-        return False
-    return record.created_at_ms >= selectors.since_ms
+def _of_keys(rows: Iterable[Origin], wanted: frozenset[str]) -> list[tuple[str, str, int]]:
+    """Session id, key and first observation of the sessions whose origin rows carry a wanted key, sorted."""
+    found: dict[str, tuple[str, int]] = {}
+    for row in rows:
+        if row.session_key is not None and row.session_key in wanted:
+            key, moment = found.get(row.session_id, (row.session_key, row.observed_at_ms))
+            found[row.session_id] = min(key, row.session_key), min(moment, row.observed_at_ms)
+    return sorted((session_id, key, moment) for session_id, (key, moment) in found.items())
 
 
 def _preferred(record: SessionRecord) -> tuple[bool, bool, str]:
@@ -209,14 +267,45 @@ def _preferred(record: SessionRecord) -> tuple[bool, bool, str]:
     return (record.state is not SessionState.LIVE, record.session_key is None, record.session_key or "")
 
 
-def _doubts(value: str, agent_id: str, siblings: list[str]) -> list[str]:
-    """Why an unresolved value may not be what was meant (D10)."""
-    if siblings:
-        owners = ", ".join(map(repr, siblings))
-        return [f"{value!r} belongs to agent {owners}; agent {agent_id!r} records it as a session id of its own"]
-    if is_session_key(value):
-        return [f"{value!r} is shaped like a session key and names no session; it is recorded as a session id"]
-    return []
+def _doubts(names: _Names, own: list[SessionRecord], others: list[SessionRecord], agent_id: str) -> Iterator[str]:
+    """Why an unresolved value may not be what was meant (D10, F50)."""
+    if not names.unresolved:
+        return
+    sought = frozenset(names.unresolved)
+    owners: dict[str, set[str]] = {}
+    for record in others:
+        for value in sought.intersection((record.session_id, record.session_key)):
+            owners.setdefault(value, set()).add(record.agent_id)
+    known = KnownNames(own)
+    for value in names.unresolved:
+        if value in owners:
+            agents = ", ".join(map(repr, sorted(owners[value])))
+            yield f"{value!r} belongs to agent {agents}; agent {agent_id!r} records it as a session id of its own"
+        elif near := list(known.doubts(value)):
+            yield from near
+        elif is_session_key(value):
+            yield f"{value!r} is shaped like a session key and names no session; it is recorded as a session id"
+
+
+def _unjudged(own: list[SessionRecord], selectors: Selectors, matched: list[SessionRecord]) -> Iterator[str]:
+    """What hook sources and participants may have missed: archives without metadata, and names that are nearly one."""
+    if not (selectors.hook_sources or selectors.participants):
+        return
+    selected = {record.session_id for record in matched}
+    bare = {r.session_id for r in own if r.state is SessionState.ARCHIVED and _is_bare(r)} - selected
+    if bare:
+        sessions = "1 archived session" if len(bare) == 1 else f"{len(bare)} archived sessions"
+        yield f"of {sessions} no metadata is kept, so that no participant or hook source finds them; name them by id"
+    known = KnownNames(own)
+    people = {identity.id for record in own for identity in record.participants}
+    for actor in sorted(set(selectors.participants) - people):
+        yield from (f"nobody is {actor!r}; did you mean participant {name!r}?" for name in known.near_people(actor))
+    for source in sorted(set(selectors.hook_sources) - {record.hook_source for record in own}):
+        yield from (f"no hook source is {source!r}; did you mean {name!r}?" for name in known.near_hooks(source))
+
+
+def _is_bare(record: SessionRecord) -> bool:
+    return not (record.participants or record.hook_source or record.channel or record.chat_type)
 
 
 def _participants(targets: Iterable[SessionRecord], selectors: Selectors) -> tuple[ParticipantMatch, ...]:

@@ -154,6 +154,7 @@ class SessionRecord:
 
     ``changed`` is what the host says of when the transcript last changed: a time, a size, any text or number that is
     another after each change. Who says it once says it after every change; ``None`` says that the host does not know.
+    ``created_at_ms`` is when the session began. An archive may know only when it was made: ``archived_at_ms``.
     """
 
     agent_id: str
@@ -168,6 +169,7 @@ class SessionRecord:
     participants: tuple[Identity, ...] = field(default=(), converter=_identities)
     parent_key: str | None = None
     changed: str | None = field(default=None, converter=_change_token)
+    archived_at_ms: int | None = None
 
 
 @frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -18,7 +18,15 @@ from attrs import field, frozen
 
 from memprov.core.consolidation import Sibling
 from memprov.core.purge import Mapper, Selection, answer_from
-from memprov.core.records import ArtifactReason, SessionRecord, StoreIdentity, agent_id_of, strings, writer_class
+from memprov.core.records import (
+    ArtifactReason,
+    Origin,
+    SessionRecord,
+    StoreIdentity,
+    agent_id_of,
+    strings,
+    writer_class,
+)
 from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import to_bytes
 from memprov.errors import CorruptStoreError, InputError, StoreNotFoundError
@@ -34,9 +42,10 @@ from memprov.shell.native.layout import (
 )
 from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
+from memprov.shell.native.selecting import named_origins, read_neighbours
 from memprov.shell.native.transcripts import Followed, unfollowed
 from memprov.shell.native.writer import NativeWriter, writing
-from memprov.shell.port import Answering, Spoken
+from memprov.shell.port import Answering, Neighbours, Spoken
 from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
@@ -88,6 +97,18 @@ class NativeStore:
     def holds_sessions(self) -> bool:
         """Whether any session was recorded."""
         return self._read(lambda connection: bool(list(connection.execute("SELECT 1 FROM sessions LIMIT 1"))))
+
+    def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
+        """The agent's origin rows that carry one of these names as their session key or entry key."""
+        return self._read(lambda connection: named_origins(connection, self.layout.agent_id, names))
+
+    def began(self, session_ids: Collection[str]) -> dict[str, int]:  # noqa: ARG002  # transcripts are the host's
+        """Nothing: what is known of a session's beginning is in its record."""
+        return {}
+
+    def neighbours(self) -> Neighbours:
+        """The sessions of the other agents of this store."""
+        return read_neighbours(self.layout, self._quiet)
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
         """Read the memory of this agent and workspace, changing no byte (I3)."""

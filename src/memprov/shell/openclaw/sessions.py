@@ -102,7 +102,7 @@ def read_sessions(reader: Reader, owner: str) -> SessionList:
                 archive.session_key or None,
                 kind,
                 SessionState.ARCHIVED,
-                archive.created_at_ms,
+                archived_at_ms=archive.created_at_ms,
             )
         )
         if alive is None and (
@@ -129,7 +129,7 @@ def is_cron_run(key: str) -> bool:
 
 
 def _order(record: SessionRecord) -> tuple[int, str, str]:
-    return record.created_at_ms or 0, record.session_id, record.session_key or ""
+    return record.created_at_ms or record.archived_at_ms or 0, record.session_id, record.session_key or ""
 
 
 def _node_rows(reader: Reader) -> list[Row]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 from attrs import field, frozen
 
 from memprov.core.purge import Mapper, Selection, answer_from
-from memprov.core.records import SessionRecord, StoreIdentity, agent_id_of
+from memprov.core.records import Origin, SessionRecord, StoreIdentity, agent_id_of
 from memprov.core.state import MemorySnapshot
 from memprov.errors import StoreNotFoundError
 from memprov.shell.openclaw.layout import Layout, read_config, resolve_place
@@ -23,9 +23,10 @@ from memprov.shell.openclaw.reader import (
     read_snapshot,
     with_recorded_spelling,
 )
+from memprov.shell.openclaw.selecting import named_origins, read_beginnings, read_neighbours
 from memprov.shell.openclaw.spoken import read_spoken
 from memprov.shell.openclaw.writer import OpenClawWriter
-from memprov.shell.port import Answering, Spoken, Writer
+from memprov.shell.port import Answering, Neighbours, Spoken, Writer
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.shell.workspace import CALLS, Calls, settle
@@ -54,6 +55,18 @@ class OpenClawStore:
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that the agent's session store knows, archives included; in a shared store, of all agents."""
         return read_catalogue(self.layout, QuietAccess(self.sleep)).records
+
+    def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
+        """The agent's origin rows that carry one of these names as their session key or entry key."""
+        return named_origins(self.layout, QuietAccess(self.sleep), names)
+
+    def began(self, session_ids: Collection[str]) -> dict[str, int]:
+        """When these archived sessions began, as their transcripts say; nothing is unpacked to disk (D20)."""
+        return read_beginnings(self.layout, QuietAccess(self.sleep), session_ids)
+
+    def neighbours(self) -> Neighbours:
+        """The sessions of the other agents of this installation."""
+        return read_neighbours(self.layout, QuietAccess(self.sleep))
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
