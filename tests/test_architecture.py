@@ -7,6 +7,8 @@ logging, the shell) is outside. Each guard has a twin that feeds it a bad module
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -306,7 +308,31 @@ def undocumented(namespace: dict[str, object], public: list[str]) -> dict[str, s
 
 
 def test_every_public_name_exists_and_is_documented() -> None:
-    assert not undocumented(vars(memprov), list(memprov.__all__))
+    assert not undocumented({name: getattr(memprov, name) for name in memprov.__all__}, list(memprov.__all__))
+
+
+def test_the_public_names_are_those_that_a_type_checker_sees_from_where_it_sees_them() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    typed = {
+        name.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("memprov.")
+        for name in node.names
+    }
+    assert typed == memprov._HOMES, "a public name stands in the imports, in __all__ and in _HOMES"
+    assert sorted(typed) == sorted(memprov.__all__)
+
+
+def test_importing_memprov_loads_none_of_its_rooms() -> None:
+    code = "import sys, memprov; print([name for name in sys.modules if name.startswith(('memprov.', 'numpy'))])"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert shown.strip() == "[]"
+
+
+def test_a_name_that_is_not_public_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'purge_everything'"):
+        getattr(memprov, "purge_" + "everything")
+    assert {*memprov.__all__} <= {*dir(memprov)}
 
 
 def test_an_undocumented_or_missing_public_name_rings() -> None:

@@ -5,130 +5,136 @@ Decisions are pure functions from frozen values (``plan_purge``, ``scrub_text``,
 ``forget``, ``apply_plan``) and takes conversations in (``ingest``, ``backfill``, ``promote``).
 """
 
-from memprov.core.consolidation import (
-    CandidateEntry,
-    ConsolidationLimits,
-    ConsolidationReport,
-    ConsolidationRequest,
-    Decision,
-    ModelFailure,
-    PriorEntry,
-    read_decisions,
-)
-from memprov.core.index import Change, ChunkBudget, EmbedderIdentity, Refusal
-from memprov.core.lineage import (
-    Basis,
-    OriginTable,
-    PublicationOutcome,
-    Transfer,
-    TransferEdge,
-    prunable_keys,
-    transfer_origins,
-)
-from memprov.core.proof import Control, Finding, NeedleKind, Spot, Verdict, Verification
-from memprov.core.purge import (
-    Artifacts,
-    CuratedWriteLine,
-    ExtraArtifacts,
-    Level,
-    ParticipantMatch,
-    PurgePlan,
-    Report,
-    Resolution,
-    Scrub,
-    ScrubRules,
-    Selection,
-    SelectionSource,
-    Selectors,
-    apply_to_snapshot,
-    plan_purge,
-    scrub_text,
-    select_sessions,
-)
-from memprov.core.records import (
-    CuratedWrite,
-    HostEvent,
-    Identity,
-    IndexSource,
-    MemoryFile,
-    Origin,
-    OriginClass,
-    Preimage,
-    RecallEntry,
-    RewindBatch,
-    SessionKind,
-    SessionRecord,
-    SessionState,
-    StoreIdentity,
-)
-from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, StaleCopy
-from memprov.core.text import Snippet, references_session, session_id_from_file_name
-from memprov.core.trace import EntryTrace, Place, SessionTrace, Trace
-from memprov.core.writing import (
-    Admission,
-    AdmissionPolicy,
-    BackfillMode,
-    BackfillRange,
-    BackfillReport,
-    Dropped,
-    Gate,
-    IngestReport,
-    Message,
-    PendingNarrative,
-    PromotionLimits,
-    PromotionReport,
-    Purpose,
-    RollbackReport,
-    Skipped,
-    Thresholds,
-    decide_admission,
-    explain_policy,
-)
-from memprov.errors import (
-    ConflictError,
-    CorruptStoreError,
-    InputError,
-    LockHeldError,
-    MemprovError,
-    PartialError,
-    PolicyError,
-    RefusedError,
-    SchemaError,
-    SelectorError,
-    StalePlanError,
-    StaleStateError,
-    StoreNotFoundError,
-)
-from memprov.shell.consolidation import ConsolidationModel, consolidate
-from memprov.shell.index import (
-    Embedder,
-    Hit,
-    IndexReport,
-    PreparedIndex,
-    ReconcileReport,
-    prepare_index,
-    publish_index,
-    rebuild_index,
-    reconcile,
-    search,
-    sync_index,
-    use_lancedb,
-)
-from memprov.shell.native import NativeStore, open_store
-from memprov.shell.openclaw import OpenClawStore, open_openclaw
-from memprov.shell.proof import verify
-from memprov.shell.runner import apply_plan, forget, preview
-from memprov.shell.sweeps import (
-    TranscriptReader,
-    backfill,
-    ingest,
-    promote,
-    publish_narrative,
-    rollback_backfill,
-)
-from memprov.shell.trace import trace
-from memprov.shell.vectors import VectorMemory
-from memprov.shell.workspace.publish import PublicationError
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memprov.core.consolidation import (
+        CandidateEntry,
+        ConsolidationLimits,
+        ConsolidationReport,
+        ConsolidationRequest,
+        Decision,
+        ModelFailure,
+        PriorEntry,
+        read_decisions,
+    )
+    from memprov.core.index import Change, ChunkBudget, EmbedderIdentity, Refusal
+    from memprov.core.lineage import (
+        Basis,
+        OriginTable,
+        PublicationOutcome,
+        Transfer,
+        TransferEdge,
+        prunable_keys,
+        transfer_origins,
+    )
+    from memprov.core.proof import Control, Finding, NeedleKind, Spot, Verdict, Verification
+    from memprov.core.purge import (
+        Artifacts,
+        CuratedWriteLine,
+        ExtraArtifacts,
+        Level,
+        ParticipantMatch,
+        PurgePlan,
+        Report,
+        Resolution,
+        Scrub,
+        ScrubRules,
+        Selection,
+        SelectionSource,
+        Selectors,
+        apply_to_snapshot,
+        plan_purge,
+        scrub_text,
+        select_sessions,
+    )
+    from memprov.core.records import (
+        CuratedWrite,
+        HostEvent,
+        Identity,
+        IndexSource,
+        MemoryFile,
+        Origin,
+        OriginClass,
+        Preimage,
+        RecallEntry,
+        RewindBatch,
+        SessionKind,
+        SessionRecord,
+        SessionState,
+        StoreIdentity,
+    )
+    from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+    from memprov.core.text import Snippet, references_session, session_id_from_file_name
+    from memprov.core.trace import EntryTrace, Place, SessionTrace, Trace
+    from memprov.core.writing import (
+        Admission,
+        AdmissionPolicy,
+        BackfillMode,
+        BackfillRange,
+        BackfillReport,
+        Dropped,
+        Gate,
+        IngestReport,
+        Message,
+        PendingNarrative,
+        PromotionLimits,
+        PromotionReport,
+        Purpose,
+        RollbackReport,
+        Skipped,
+        Thresholds,
+        decide_admission,
+        explain_policy,
+    )
+    from memprov.errors import (
+        ConflictError,
+        CorruptStoreError,
+        InputError,
+        LockHeldError,
+        MemprovError,
+        PartialError,
+        PolicyError,
+        RefusedError,
+        SchemaError,
+        SelectorError,
+        StalePlanError,
+        StaleStateError,
+        StoreNotFoundError,
+    )
+    from memprov.shell.consolidation import ConsolidationModel, consolidate
+    from memprov.shell.index import (
+        Embedder,
+        Hit,
+        IndexReport,
+        PreparedIndex,
+        ReconcileReport,
+        prepare_index,
+        publish_index,
+        rebuild_index,
+        reconcile,
+        search,
+        sync_index,
+        use_lancedb,
+    )
+    from memprov.shell.native import NativeStore, open_store
+    from memprov.shell.openclaw import OpenClawStore, open_openclaw
+    from memprov.shell.proof import verify
+    from memprov.shell.runner import apply_plan, forget, preview
+    from memprov.shell.sweeps import (
+        TranscriptReader,
+        backfill,
+        ingest,
+        promote,
+        publish_narrative,
+        rollback_backfill,
+    )
+    from memprov.shell.trace import trace
+    from memprov.shell.vectors import VectorMemory
+    from memprov.shell.workspace.publish import PublicationError
 
 __all__ = [
     "Admission",
@@ -261,3 +267,68 @@ __all__ = [
     "use_lancedb",
     "verify",
 ]
+
+#: Where each public name is from. A room is loaded when one of its names is first used: most programs use a few.
+_HOMES = {
+    name: room
+    for room, names in {
+        "memprov.core.consolidation": (
+            "CandidateEntry ConsolidationLimits ConsolidationReport ConsolidationRequest Decision ModelFailure "
+            "PriorEntry read_decisions"
+        ),
+        "memprov.core.index": "Change ChunkBudget EmbedderIdentity Refusal",
+        "memprov.core.lineage": (
+            "Basis OriginTable PublicationOutcome Transfer TransferEdge prunable_keys transfer_origins"
+        ),
+        "memprov.core.proof": "Control Finding NeedleKind Spot Verdict Verification",
+        "memprov.core.purge": (
+            "Artifacts CuratedWriteLine ExtraArtifacts Level ParticipantMatch PurgePlan Report Resolution Scrub "
+            "ScrubRules Selection SelectionSource Selectors apply_to_snapshot plan_purge scrub_text "
+            "select_sessions"
+        ),
+        "memprov.core.records": (
+            "CuratedWrite HostEvent Identity IndexSource MemoryFile Origin OriginClass Preimage RecallEntry "
+            "RewindBatch SessionKind SessionRecord SessionState StoreIdentity"
+        ),
+        "memprov.core.state": "Chunk ChunkTable MemorySnapshot StaleCopy",
+        "memprov.core.text": "Snippet references_session session_id_from_file_name",
+        "memprov.core.trace": "EntryTrace Place SessionTrace Trace",
+        "memprov.core.writing": (
+            "Admission AdmissionPolicy BackfillMode BackfillRange BackfillReport Dropped Gate IngestReport "
+            "Message PendingNarrative PromotionLimits PromotionReport Purpose RollbackReport Skipped Thresholds "
+            "decide_admission explain_policy"
+        ),
+        "memprov.errors": (
+            "ConflictError CorruptStoreError InputError LockHeldError MemprovError PartialError PolicyError "
+            "RefusedError SchemaError SelectorError StalePlanError StaleStateError StoreNotFoundError"
+        ),
+        "memprov.shell.consolidation": "ConsolidationModel consolidate",
+        "memprov.shell.index": (
+            "Embedder Hit IndexReport PreparedIndex ReconcileReport prepare_index publish_index rebuild_index "
+            "reconcile search sync_index use_lancedb"
+        ),
+        "memprov.shell.native": "NativeStore open_store",
+        "memprov.shell.openclaw": "OpenClawStore open_openclaw",
+        "memprov.shell.proof": "verify",
+        "memprov.shell.runner": "apply_plan forget preview",
+        "memprov.shell.sweeps": "TranscriptReader backfill ingest promote publish_narrative rollback_backfill",
+        "memprov.shell.trace": "trace",
+        "memprov.shell.vectors": "VectorMemory",
+        "memprov.shell.workspace.publish": "PublicationError",
+    }.items()
+    for name in names.split()
+}
+
+
+if not TYPE_CHECKING:  # a type checker reads the imports above, and refuses any other name
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

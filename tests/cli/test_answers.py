@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from memprov import (
     open_store,
     promote,
 )
-from memprov.cli.commands import _cli
+from memprov.cli.commands import _COMMANDS, _cli
+from memprov.cli.forget import forget_command
 from memprov.cli.printing import escaped
 from memprov.core.purge import Level
 from memprov.shell.native import NativeWriter
@@ -157,12 +159,28 @@ def test_a_report_that_cannot_be_printed_after_a_purge_says_that_the_purge_is_do
     assert "run the command again" in run("sessions", "--store", store, *form).err
 
 
+def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:
+    context = click.Context(_cli)
+    commands = {name: _cli.get_command(context, name) for name in _cli.list_commands(context)}
+    assert {name: command and command.get_short_help_str(1000) for name, command in commands.items()} == {
+        name: sentence for name, (_, sentence) in _COMMANDS.items()
+    }
+    assert _cli.get_command(context, "frget") is None
+
+
+def test_the_help_loads_neither_numpy_nor_any_store() -> None:
+    code = "import sys; from memprov.cli.commands import _cli; _cli.main(['--help'], standalone_mode=False)"
+    code += "; print([name for name in sys.modules if name.startswith(('memprov.core', 'memprov.shell', 'numpy'))])"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert shown.splitlines()[-1] == "[]"
+
+
 # --- small faults of the command line ---------------------------------------------------------------------------------
 
 
 def test_the_level_is_accepted_by_its_value_whatever_click_makes_of_enumerations(run: Run, store: Path) -> None:
     assert run("forget", "--store", store, "--session", "x", "--dry-run", "--level", "logical").code == 0
-    option = next(p for p in _cli.commands["forget"].params if p.name == "level")
+    option = next(p for p in forget_command.params if p.name == "level")
     assert isinstance(option.type, click.Choice)
     assert [type(choice) for choice in option.type.choices] == [str] * len(Level), (
         "older and newer clicks agree on text"

@@ -9,40 +9,51 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
 
 import click
 
-from memprov.cli.admit import admit_command
-from memprov.cli.demo import demo_command
 from memprov.cli.failure import failure_of
-from memprov.cli.forget import apply_command, forget_command
 from memprov.cli.printing import document, say_error
-from memprov.cli.sessions import sessions_command
-from memprov.cli.trace import trace_command
-from memprov.cli.verify import verify_command
-from memprov.core.text import json_text
 from memprov.errors import MemprovError
 
 __all__ = ["main"]
 
+#: Command -> its module, and the first sentence of its help, which is all that ``memprov --help`` needs to know.
+_COMMANDS = {
+    "admit": ("admit", "Say which sessions may become memory, and why the others may not."),
+    "apply": ("forget", "Carry out a saved plan, if it still says what would be done."),
+    "demo": ("demo", "Build a small store, forget a session, and look for what is left."),
+    "forget": ("forget", "Remove what the selected sessions produced, and keep it out."),
+    "sessions": ("sessions", "List an agent's sessions, to find the id or key to forget."),
+    "trace": ("trace", "Say where an entry or a line comes from, or what came of a session."),
+    "verify": ("verify", "Look for the selected sessions in every byte of the store."),
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """The commands, each loaded when it is run: most of what they need, ``memprov --help`` does not."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"memprov.cli.{module}"), f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in sorted(_COMMANDS.items())])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="memprov")
 def _cli() -> None:
     """Where did this memory come from, keep that source out, forget that session."""
-
-
-for _command in (
-    admit_command,
-    apply_command,
-    demo_command,
-    forget_command,
-    sessions_command,
-    trace_command,
-    verify_command,
-):
-    _cli.add_command(_command)
 
 
 def main() -> None:
@@ -58,6 +69,8 @@ def main() -> None:
         failure = failure_of(error)
         say_error(failure.error)
         if "--json" in sys.argv[1:]:
+            from memprov.core.text import json_text  # noqa: PLC0415  # nothing else here needs the core
+
             with suppress(OSError):  # the line above says it, also where standard output takes nothing
                 document(json_text(failure.document(), indent=2))
         code = failure.exit_code
