@@ -5,6 +5,7 @@ for and find it in bytes; ``verdicts`` says what was found: clean, residue, or c
 purge works: what proves it may share nothing with it.
 """
 
+from memprov.core.proof.erasure import Erasure, is_stale_rebuild
 from memprov.core.proof.needles import Encoding, Needle, NeedleSet, guises, pieces
 from memprov.core.proof.search import Match, Search
 from memprov.core.proof.surfaces import SURFACES, NeedleKind, Root, Spot, Surface, retained_at, surface_at
@@ -15,6 +16,7 @@ __all__ = [
     "SURFACES",
     "Control",
     "Encoding",
+    "Erasure",
     "Finding",
     "Match",
     "Needle",
@@ -28,6 +30,7 @@ __all__ = [
     "Verdict",
     "Verification",
     "guises",
+    "is_stale_rebuild",
     "judge",
     "pieces",
     "retained_at",

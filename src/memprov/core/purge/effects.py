@@ -25,6 +25,7 @@ __all__ = [
     "DropRecall",
     "DropSeenScopes",
     "DropSignals",
+    "Erase",
     "PreimageCut",
     "PurgeEffect",
     "PurgeIndex",
@@ -48,6 +49,7 @@ class Step(IntEnum):
     MEMORY = 3
     CORPUS = 4
     ORIGINS = 5
+    ERASURE = 6
 
 
 @frozen
@@ -298,6 +300,21 @@ class DropOrigins:
 
 
 #: What a purge may do.
+@frozen
+class Erase:
+    """Take what was deleted out of the bytes of every file that the store owns (DESIGN 6). To the model, identity."""
+
+    step: Step = Step.ERASURE
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return "erase what was deleted from the store's files"
+
+    def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
+        """The same snapshot: no reader sees the difference."""
+        return snapshot
+
+
 PurgeEffect = (
     RecordTombstones
     | PurgeIndex
@@ -311,6 +328,7 @@ PurgeEffect = (
     | CutFile
     | RemoveFile
     | DropOrigins
+    | Erase
 )
 
 

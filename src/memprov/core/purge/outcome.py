@@ -13,6 +13,7 @@ from memprov.core.purge.effects import (
     CutFile,
     CutPreimages,
     DropOrigins,
+    Erase,
     PreimageCut,
     PurgeEffect,
     PurgeIndex,
@@ -53,7 +54,7 @@ class Outcome:
     known: KnownKeys
     rest: Surroundings
 
-    def effects(self) -> Iterator[PurgeEffect]:
+    def effects(self, level: Level) -> Iterator[PurgeEffect]:
         """The effects, in the order of DESIGN 4.1."""
         agent = self.store.agent_id
         yield RecordTombstones(agent, self.selection.session_ids)
@@ -77,6 +78,8 @@ class Outcome:
                 yield CutFile(file.path, file.aliases, scan.before, scan.after, scan.spans, step=Step.CORPUS)
         if selected := tuple(key for key in self.lineage.entry_keys if key in self.known_selected):
             yield DropOrigins(agent, selected)
+        if level is Level.ERASE:
+            yield Erase()
 
     def _preimage_cuts(self) -> Iterator[PreimageCut]:
         for preimage, scrub in self.texts.preimages:

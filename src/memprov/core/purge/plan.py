@@ -18,7 +18,7 @@ from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union
 
 from memprov.core.lineage import Basis
-from memprov.core.purge.effects import PurgeEffect, PurgeIndex, RecordTombstones, apply_effects
+from memprov.core.purge.effects import Erase, PurgeEffect, PurgeIndex, RecordTombstones, apply_effects
 from memprov.core.purge.report import Report
 from memprov.core.purge.selection import Selection
 from memprov.core.records import StoreIdentity
@@ -33,9 +33,12 @@ _FORMAT = "memprov purge plan 1"
 
 
 class Level(StrEnum):
-    """How far a purge goes (DESIGN 6). ``logical``: gone from every reader."""
+    """How far a purge goes (DESIGN 6). ``logical``: gone from every reader. ``erase``: and from the bytes of every file
+    that the store owns.
+    """
 
     LOGICAL = "logical"
+    ERASE = "erase"
 
 
 @frozen
@@ -56,7 +59,7 @@ class PurgePlan:
 
     @property
     def removes_nothing(self) -> bool:
-        """Whether only tombstones, the revision and the embedding cache would be touched (I1)."""
+        """Whether only tombstones, the revision, the embedding cache and freed bytes would be touched (I1)."""
         return all(_is_exclusion(effect) for effect in self.effects)
 
     def to_json(self) -> str:
@@ -83,7 +86,7 @@ class PurgePlan:
 
 
 def _is_exclusion(effect: PurgeEffect) -> bool:
-    return isinstance(effect, RecordTombstones) or (
+    return isinstance(effect, RecordTombstones | Erase) or (
         isinstance(effect, PurgeIndex) and not effect.chunk_ids and not effect.sources
     )
 

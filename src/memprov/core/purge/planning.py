@@ -134,7 +134,7 @@ def plan_by_asking(
         store=store,
         selection=selection,
         level=level,
-        effects=tuple(outcome.effects()) if ids else (),
+        effects=tuple(outcome.effects(level)) if ids else (),
         report=outcome.report(level),
         basis=origins.basis(ids, lineage.entry_keys),
     )

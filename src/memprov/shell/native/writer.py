@@ -12,13 +12,15 @@ from functools import partial
 from typing import TypeVar
 
 import apsw
-from attrs import frozen
+from attrs import field, frozen
 
 from memprov.core.consolidation import Sibling
 from memprov.core.lineage import Basis
+from memprov.core.proof import Erasure
 from memprov.core.purge import (
     CutFile,
     DropOrigins,
+    Erase,
     Mapper,
     PurgeEffect,
     PurgeIndex,
@@ -45,6 +47,7 @@ from memprov.core.writing import (
 )
 from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.cells import is_storable
+from memprov.shell.erase import erase_connection
 from memprov.shell.native import ledger as agent
 from memprov.shell.native.curated import relink
 from memprov.shell.native.database import LedgerFile
@@ -75,6 +78,7 @@ class NativeWriter:
     clock: Callable[[], float]
     quiet: QuietReading
     calls: Calls
+    erasures: list[Erasure] = field(factory=list)
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
         """As ``NativeStore.snapshot``, under the lock."""
@@ -132,6 +136,8 @@ class NativeWriter:
                         done = agent.purge_index(self.ledger, effect, basis)
                         reflect(self.layout.ledger.path, self.ledger)
                         return done
+                case Erase():
+                    self.erasures.append(self._erase())
                 case CutFile():
                     self._cut(effect)
                 case RemoveFile():
@@ -193,11 +199,18 @@ class NativeWriter:
                 publish(self.layout.workspace, effect.path, lambda now: replaced_text(now, effect), calls=self.calls)
                 if effect.before is not None:  # only now: an attempt that failed may never be made again
                     self._relink((effect.path,), effect.before, digest(effect.text))
-            case RecordTombstones() | PurgeIndex() | CutFile() | RemoveFile():
+            case RecordTombstones() | PurgeIndex() | CutFile() | RemoveFile() | Erase():
                 raise InputError(f"{type(effect).__name__} belongs to a purge")
             case _:
                 with explained(self.layout.shared.database, "writing"):
                     apply_shared(self.shared, effect, self.layout.agent_id, self._now_ms())
+
+    def _erase(self) -> Erasure:
+        """Both ledgers. What a LanceDB copy held has left it when its rows were deleted."""
+        done = Erasure()
+        for file, connection in ((self.layout.ledger, self.ledger), (self.layout.shared, self.shared)):
+            done += erase_connection(connection, file.schema.title, lambda _: True)
+        return done
 
     def _cut(self, effect: CutFile) -> None:
         # The record first: killed in between, the file is cut by the next run, and the chain is whole again.

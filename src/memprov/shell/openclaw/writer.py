@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from attrs import frozen
+from attrs import field, frozen
 
 from memprov.core.lineage import Basis
+from memprov.core.proof import Erasure
 from memprov.core.purge import (
     CutFile,
     DropOrigins,
+    Erase,
     Mapper,
     PurgeEffect,
     PurgeIndex,
@@ -21,6 +23,7 @@ from memprov.core.purge import (
 )
 from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
+from memprov.shell.erase import erase_database, erase_stale_rebuilds
 from memprov.shell.openclaw.layout import Layout
 from memprov.shell.openclaw.ledger import (
     VectorLoader,
@@ -50,6 +53,7 @@ class OpenClawWriter:
     clock: Callable[[], float]
     load_vectors: VectorLoader
     calls: Calls
+    erasures: list[Erasure] = field(factory=list)
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """As ``Store.snapshot``, under the lock; a busy writer elsewhere in the databases does not disturb it."""
@@ -93,6 +97,8 @@ class OpenClawWriter:
                 return purge_index(self._ledger, effect, basis, layout.agent_id, self.load_vectors)
             case DropOrigins():
                 drop_origins(self._ledger, effect)
+            case Erase():
+                self.erasures.append(self._erase())
             case CutFile():
                 cut_file(layout.place.workspace, effect, calls=self.calls)
             case RemoveFile():
@@ -100,6 +106,14 @@ class OpenClawWriter:
             case _:
                 self._state(now_ms).apply(effect)
         return True
+
+    def _erase(self) -> Erasure:
+        """The agent's database and the shared one, and what killed rebuilds left beside the first."""
+        done = erase_stale_rebuilds(self._ledger.path)
+        for database in (self._ledger, self.layout.config.shared_database):
+            self.lease.confirm()
+            done += erase_database(database.path, database.title, lambda table: table.startswith("memory_"))
+        return done
 
     def _state(self, now_ms: int) -> StateWriter:
         return StateWriter(self.layout.config.shared_database, tuple(sorted(self.layout.place.keys)), now_ms)
