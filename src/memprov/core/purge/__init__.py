@@ -21,8 +21,6 @@ from memprov.core.purge.effects import (
     RemoveFile,
     TrimEvents,
     TrimRewinds,
-    rewind_key,
-    trim_event,
 )
 from memprov.core.purge.plan import MAX_PLAN_BYTES, Level, PurgePlan, apply_to_snapshot, plan_atoms
 from memprov.core.purge.planning import Mapper, plan_by_asking, plan_purge
@@ -62,6 +60,7 @@ from memprov.core.purge.selection import (
 )
 from memprov.core.purge.selectors import Selectors
 from memprov.core.purge.texts import is_phase_report
+from memprov.core.purge.trims import rewind_key, trim_event
 
 __all__ = [
     "MAX_PLAN_BYTES",

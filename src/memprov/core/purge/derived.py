@@ -19,10 +19,10 @@ from memprov.core.purge.effects import (
     PurgeEffect,
     TrimEvents,
     TrimRewinds,
-    rewind_key,
 )
 from memprov.core.purge.questions import Place, StatePart
 from memprov.core.purge.scrub import ScrubRules
+from memprov.core.purge.trims import rewind_key
 from memprov.core.records import HostEvent, RecallEntry, RewindBatch
 from memprov.core.text import SessionMatcher, corpus_owner, digest
 

@@ -5,16 +5,16 @@ They carry no time and no memory text: a file is changed by cutting byte ranges 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from enum import IntEnum
 
 from attrs import evolve, field, frozen
 
 from memprov.core.lineage import edges_after_drop
-from memprov.core.records import HostEvent, MemoryFile, Preimage, RewindBatch
+from memprov.core.purge.trims import BatchTrim, trimmed_events, trimmed_rewinds
+from memprov.core.records import MemoryFile, Preimage
 from memprov.core.state import PARTS, MemorySnapshot
-from memprov.core.text import Spans, cut, digest, json_text
+from memprov.core.text import Spans, cut, digest
 
 __all__ = [
     "BatchTrim",
@@ -35,8 +35,6 @@ __all__ = [
     "TrimEvents",
     "TrimRewinds",
     "apply_effects",
-    "rewind_key",
-    "trim_event",
 ]
 
 
@@ -110,20 +108,6 @@ class DropSignals:
 
 
 @frozen
-class BatchTrim:
-    """Which items of one row go, by position, if the digest of the row's JSON is ``before`` (D21).
-
-    ``whole`` drops the row; ``key_after`` is the key of what is left, where the key is a digest of the content.
-    """
-
-    key: str
-    before: str
-    items: tuple[int, ...]
-    whole: bool = False
-    key_after: str | None = None
-
-
-@frozen
 class TrimRewinds:
     """Take the selection's candidates out of the rewind rows (D21)."""
 
@@ -136,7 +120,7 @@ class TrimRewinds:
 
     def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
         """The snapshot once this is done."""
-        return evolve(snapshot, rewinds=_trim_rewinds(snapshot.rewinds, self.trims))
+        return evolve(snapshot, rewinds=trimmed_rewinds(snapshot.rewinds, self.trims))
 
 
 @frozen
@@ -152,7 +136,7 @@ class TrimEvents:
 
     def applied_to(self, snapshot: MemorySnapshot) -> MemorySnapshot:
         """The snapshot once this is done."""
-        return evolve(snapshot, events=_trim_events(snapshot.events, self.trims))
+        return evolve(snapshot, events=trimmed_events(snapshot.events, self.trims))
 
 
 @frozen
@@ -332,25 +316,6 @@ PurgeEffect = (
 )
 
 
-def rewind_key(candidates: Iterable[str]) -> str:
-    """The key of a rewind row: the digest of its candidates' JSON array (measured on real stores)."""
-    return digest("[" + ",".join(candidates) + "]")
-
-
-def trim_event(payload: str, items: Iterable[int]) -> str:
-    """An event's JSON less the listed items of its one list, a count that stood for the list's length corrected."""
-    row = json.loads(payload)
-    event = row["event"]
-    gone = frozenset(items)
-    for listed, counted in (("candidates", "applied"), ("results", "resultCount")):
-        if isinstance(event.get(listed), list):
-            before = event[listed]
-            event[listed] = [item for i, item in enumerate(before) if i not in gone]
-            if event.get(counted) == len(before):
-                event[counted] = len(event[listed])
-    return json_text(row)
-
-
 def apply_effects(snapshot: MemorySnapshot, effects: Iterable[PurgeEffect]) -> MemorySnapshot:
     """The snapshot after all of them, in order. Files change in one pass, or it would be files times effects."""
     pending: list[CutFile | RemoveFile] = []
@@ -389,30 +354,3 @@ def _change_files(snapshot: MemorySnapshot, effects: Collection[CutFile | Remove
 def _without(values: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...]:
     dropped = frozenset(gone)
     return tuple(v for v in values if v not in dropped)
-
-
-def _trim_rewinds(rows: tuple[RewindBatch, ...], trims: tuple[BatchTrim, ...]) -> tuple[RewindBatch, ...]:
-    by_key = {trim.key: trim for trim in trims}
-    result: dict[str, RewindBatch] = {}
-    for row in rows:
-        trim = by_key.get(row.key)
-        if trim is None or trim.before != rewind_key(row.candidates):
-            result.setdefault(row.key, row)
-        elif not trim.whole:
-            gone = frozenset(trim.items)
-            kept = tuple(c for i, c in enumerate(row.candidates) if i not in gone)
-            key = trim.key_after or row.key
-            result[key] = RewindBatch(key, kept)
-    return tuple(result.values())
-
-
-def _trim_events(rows: tuple[HostEvent, ...], trims: tuple[BatchTrim, ...]) -> tuple[HostEvent, ...]:
-    by_key = {trim.key: trim for trim in trims}
-    result = []
-    for row in rows:
-        trim = by_key.get(row.key)
-        if trim is None or trim.before != digest(row.payload):
-            result.append(row)
-        elif not trim.whole:
-            result.append(HostEvent(row.key, trim_event(row.payload, trim.items)))
-    return tuple(result)
