@@ -1,8 +1,9 @@
 """Does this text refer to that session? File names, path and scoped references, and ``Session ID:`` labels.
 
-One predicate serves recall rows, checkpoints, index paths and headings. Ids are opaque and compared exactly (I12): an
-id is never found inside a longer one. What differs from the reference behaviour (FACTS 1.5) is punctuation, D5: a
-reference may stand in brackets, quotes, emphasis or code and may end a sentence.
+The predicate is for prose: headings, lines, what an event says. A column that holds one path or one scope is compared
+whole (F14). Ids are opaque and compared exactly (I12): an id is never found inside a longer one. What differs from the
+reference behaviour (FACTS 1.5) is punctuation, D5: a reference may stand in brackets, quotes, emphasis or code and may
+end a sentence.
 """
 
 from __future__ import annotations
@@ -112,23 +113,26 @@ class SessionMatcher:
         return self._names(text) or any(label.selected for label in self.labels(text))
 
     def owns_path(self, path: str) -> bool:
-        """Whether an index or recall path is a selected session's transcript or archive (FACTS 9.2)."""
+        """Whether an index or recall path is a selected session's transcript or archive (FACTS 9.2).
+
+        Such a column holds one path, which is compared whole: an id may hold a blank, a slash or any punctuation, and
+        ``sessions/main/a b.jsonl`` is nothing of session ``a`` (F14).
+        """
         if plain := _plain_path(self.agent_id).fullmatch(path):
             return plain[1] in self.session_ids
         prefix = f"sessions/{self.agent_id}/"
-        if path.startswith(prefix):
-            name = path[len(prefix) :]
-            decoded = session_id_from_file_name(name)
-            if (name if decoded is None else decoded) in self.session_ids:
-                return True
-        return self._names(path) if self.session_ids else False
+        if not path.startswith(prefix):
+            return False
+        name = path[len(prefix) :]
+        decoded = session_id_from_file_name(name)
+        return (name if decoded is None else decoded) in self.session_ids
 
     def owns_state(self, key: str) -> bool:
-        """Whether a checkpoint key or seen-hash scope is a selected session's (FACTS 2.4)."""
+        """Whether a checkpoint key or seen-hash scope is a selected session's: ``AGENT:ID``, or the path of its
+        transcript after ``AGENT:`` (FACTS 2.4). Compared whole, as a path is (F14).
+        """
         rest = key.removeprefix(f"{self.agent_id}:")
-        if rest != key and rest in self.session_ids:
-            return True
-        return self.owns_path(rest) or (not _plain_path(self.agent_id).fullmatch(rest) and self.refers(key))
+        return rest != key and (rest in self.session_ids or self.owns_path(rest))
 
     def labels(self, text: str) -> Iterator[Label]:
         """The ``Session ID:`` labels in the text, in order."""
