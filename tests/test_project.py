@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from memprov import Report
+from memprov.cli.reading import LIMITS, describe_report
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 NAMED_AFTER = re.compile(r"^\s*(?:async )?def test_([DI]\d+)_", re.MULTILINE)
 
@@ -69,3 +72,17 @@ def test_every_page_is_in_the_contents() -> None:
     index = read("docs/index.md")
     pages = {path.stem for path in (REPOSITORY / "docs").glob("*.md")} - {"index"}
     assert {page for page in pages if f"\n{page}\n" not in index} == set()
+
+
+def test_F65a_what_deletion_does_not_cover_has_a_page_that_the_readme_and_every_report_lead_to() -> None:
+    page = read(LIMITS).lower()
+    left = ("transcripts", "before provenance", "paraphrase", "handwritten", "exports", "backups", "other agents")
+    later = ("another session", "writes while a purge runs", "no certificate")
+    assert [topic for topic in (*left, *later) if topic not in page] == []
+    assert f"]({LIMITS})" in read("README.md")
+    report = Report("main", dry_run=True)
+    assert LIMITS in [line for line in describe_report(report, None) if line][-1]
+
+
+def test_the_readme_promises_nothing_that_it_does_not_show() -> None:
+    assert [word for word in ("provably", "completely", "guarantee") if word in read("README.md").lower()] == []

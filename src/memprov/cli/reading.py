@@ -8,7 +8,10 @@ from memprov.core.purge import CutFile, PurgePlan, RemoveFile, Report, Selection
 from memprov.core.records import SessionRecord
 from memprov.core.trace import EntryTrace, Trace
 
-__all__ = ["describe_report", "describe_sessions", "describe_trace"]
+__all__ = ["LIMITS", "describe_report", "describe_sessions", "describe_trace"]
+
+#: The page of the documentation that every report ends with.
+LIMITS = "docs/limits.md"
 
 _SHOWN = 10
 _SOURCES = {SelectionSource.UNRESOLVED: "not known here; only recorded as forgotten"}
@@ -38,6 +41,7 @@ def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     review = list(_review(report))
     yield from review or ["  nothing that memprov knows of"]
     yield "The transcripts themselves still hold what was said; memprov never deletes them."
+    yield f"What else a purge does not cover: {LIMITS}"
     yield ""
 
 
