@@ -94,7 +94,8 @@ class Store(Protocol):
         """What answers the questions of one plan for this selection, changing no byte (I3).
 
         Each answer may hold too much and never too little (I16). ``mapper`` maps a function over files. The answering
-        raises ``RefusedError`` for what must be read and cannot be.
+        raises ``RefusedError`` for what must be read and cannot be, and ``MovedError`` when files were moved about, so
+        that the questions must be asked anew.
         """
 
     def exclusive(self, *, break_lock: bool = False) -> AbstractContextManager[Writer]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import TypeVar
 
 from attrs import evolve
@@ -28,6 +29,7 @@ from memprov.core.records import StoreIdentity
 from memprov.errors import MemprovError, PartialError, StalePlanError, StaleStateError
 from memprov.shell.port import Store, Writer
 from memprov.shell.selecting import resolve
+from memprov.shell.workspace import MovedError
 
 __all__ = ["MAX_ATTEMPTS", "Progress", "apply_plan", "forget", "preview"]
 
@@ -131,10 +133,13 @@ def _plan(
     executor: Executor | None,
     entry_keys: Iterable[str] = (),
 ) -> PurgePlan:
-    """Lead the planner's dialogue with the store."""
-    mapper = _mapper(executor)
-    asking = plan_by_asking(identity, selection, level=level, entry_keys=entry_keys, mapper=mapper)
-    return answered(asking, asked.answering(selection, mapper))
+    """Lead the planner's dialogue with the store, from the start when files were moved about meanwhile."""
+    keys, mapper = tuple(entry_keys), _mapper(executor)
+    for _ in range(MAX_ATTEMPTS):
+        asking = plan_by_asking(identity, selection, level=level, entry_keys=keys, mapper=mapper)
+        with suppress(MovedError):
+            return answered(asking, asked.answering(selection, mapper))
+    raise StaleStateError(f"files below {identity.workspace_root} were moved about while they were being read")
 
 
 def _carry_out(writer: Writer, make_plan: Callable[[Iterable[str]], PurgePlan], progress: Progress) -> Report:

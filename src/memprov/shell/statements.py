@@ -11,7 +11,7 @@ import apsw
 from memprov.core.text import json_text
 from memprov.shell.cells import is_storable
 
-__all__ = ["batches", "transaction"]
+__all__ = ["batches", "json_array", "transaction"]
 
 
 _BATCH = 10_000
@@ -28,6 +28,11 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def json_array(values: Iterable[str]) -> str:
+    """The texts as one JSON array for ``json_each``. What is no valid text stands in no ledger, and is left out."""
+    return json_text([value for value in values if is_storable(value)])
 
 
 def batches(values: Iterable[str]) -> Iterator[str]:

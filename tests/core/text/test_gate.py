@@ -115,3 +115,12 @@ def test_I16_a_quotation_anywhere_passes(around: str, said: str, decomposed: boo
     text = f"{around} {unicodedata.normalize('NFD', said) if decomposed else said} {around}"
     if QuotationMatcher((Snippet(said),)).quoted_lines(text):
         assert gate_of(said).may_hold(to_bytes(text))
+
+
+@given(
+    st.lists(st.sampled_from(["s1", "x", f"- {SAID.replace(' ', '  ')}", "odd  blanks", "Zoe\u0308", ""]), max_size=9)
+)
+def test_texts_tested_together_are_told_apart(texts: list[str]) -> None:
+    gate = gate_of(SAID, literals=("s1",))
+    found = list(gate.sift((number, to_bytes(text)) for number, text in enumerate(texts)))
+    assert found == [number for number, text in enumerate(texts) if gate.may_hold(to_bytes(text))]

@@ -59,7 +59,7 @@ from memprov.core.purge.selection import (
     select_sessions,
 )
 from memprov.core.purge.selectors import Selectors
-from memprov.core.purge.texts import is_phase_report
+from memprov.core.purge.texts import Sifting, gate_within, is_phase_report, sifting_of
 from memprov.core.purge.trims import rewind_key, trim_event
 
 __all__ = [
@@ -106,6 +106,7 @@ __all__ = [
     "Selection",
     "SelectionSource",
     "Selectors",
+    "Sifting",
     "StatePart",
     "StateUnder",
     "Surroundings",
@@ -116,6 +117,7 @@ __all__ = [
     "answered",
     "apply_to_snapshot",
     "facts_of",
+    "gate_within",
     "is_phase_report",
     "plan_atoms",
     "plan_by_asking",
@@ -124,5 +126,6 @@ __all__ = [
     "rewind_key",
     "scrub_text",
     "select_sessions",
+    "sifting_of",
     "trim_event",
 ]

@@ -6,9 +6,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 
-__all__ = ["citations_of", "has_old_highlights", "refusal_sentence"]
+__all__ = ["OLD_HISTORY", "citations_of", "has_old_highlights", "refusal_sentence"]
 
-_HISTORY = re.compile(r"^## Memory Consolidation History\r?$", re.MULTILINE)
+#: The heading under which consolidation writes what it did.
+OLD_HISTORY = "## Memory Consolidation History"
+_HISTORY = re.compile(rf"^{OLD_HISTORY}\r?$", re.MULTILINE)
 _OLD_HIGHLIGHT = re.compile(r"^  - `[+-] ", re.MULTILINE)
 _CITATION = re.compile(
     r"(memory/\.dreams/session-corpus/[^\s:,#\]]+)(?::([0-9]{1,9})-([0-9]{1,9})|#L([0-9]{1,9})-L([0-9]{1,9}))"

@@ -1,4 +1,7 @@
-"""The texts of a workspace under the rules of one purge: corpus files, memory files and preimages."""
+"""The texts of a workspace under the rules of one purge: which are needed, and what becomes of those.
+
+A store tells from a file's bytes whether it is needed as text (``Sifting``); what was read is scrubbed (``Texts``).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from itertools import chain
 
 from attrs import frozen
 
-from memprov.core.purge.questions import FileFacts, facts_of
+from memprov.core.purge.questions import FileFacts, TextsUnder, facts_of
+from memprov.core.purge.review import OLD_HISTORY
 from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
 from memprov.core.records import MemoryFile, Preimage
-from memprov.core.text import CorpusScan
+from memprov.core.text import CorpusScan, Gate, to_text
 
-__all__ = ["FileScrub", "ScannedFile", "Texts", "is_phase_report", "scrub_file"]
+__all__ = ["FileScrub", "ScannedFile", "Sifting", "Texts", "gate_within", "is_phase_report", "scrub_file", "sifting_of"]
 
 
 def is_phase_report(path: str) -> bool:
@@ -92,3 +96,35 @@ class Texts:
         """The unselected keys in anything that goes from a memory file or preimage (D3, D4)."""
         scrubs = chain((changed.scrub for changed in self.changed), (scrub for _, scrub in self.preimages))
         return frozenset(key for scrub in scrubs for key in scrub.collateral_entry_keys)
+
+
+@frozen
+class Sifting:
+    """The tests of one ``TextsUnder``. Travels to workers as these values. Without a gate every text is needed."""
+
+    gate: Gate | None
+    citing: Gate
+
+    def needs(self, path: str, data: bytes) -> bool:
+        """Whether the memory file with these bytes must be read as text."""
+        if self.gate is None or self.gate.may_hold(data):
+            return True
+        return is_phase_report(path) and self.citing.may_hold(data)
+
+    def facts(self, path: str, data: bytes) -> FileFacts | None:
+        """What the report needs of a file that must not be read, if anything."""
+        if b"<!--" not in data and OLD_HISTORY.encode() not in data:
+            return None
+        facts = facts_of(path, to_text(data))
+        return facts if facts.keys or facts.untraceable else None
+
+
+def sifting_of(question: TextsUnder, size: int) -> Sifting:
+    """The tests for memory files of ``size`` bytes together."""
+    return Sifting(gate_within(question.rules, size), Gate(question.citing))
+
+
+def gate_within(rules: ScrubRules, size: int) -> Gate | None:
+    """The rules' gate, where the texts, of ``size`` bytes together, are more than what it would look for in them."""
+    sought = sum(map(len, rules.entry_keys)) + sum(len(snippet.text) for snippet in rules.snippets)
+    return rules.gate if sought <= size else None

@@ -9,7 +9,7 @@ here is never changed but by cutting whole ranges.
 """
 
 from memprov.core.text.concepts import concept_tags
-from memprov.core.text.corpus import CorpusScan, corpus_owner, scan_corpus, strip_prefix
+from memprov.core.text.corpus import CorpusScan, corpus_gate, corpus_owner, scan_corpus, strip_prefix
 from memprov.core.text.document import Document
 from memprov.core.text.entry_keys import (
     claim_hash,
@@ -69,6 +69,7 @@ __all__ = [
     "collapse",
     "comments",
     "concept_tags",
+    "corpus_gate",
     "corpus_owner",
     "cut",
     "diary_key",

@@ -12,11 +12,12 @@ from functools import lru_cache
 from attrs import frozen
 
 from memprov.core.records import MemoryFile
+from memprov.core.text.gate import Gate
 from memprov.core.text.lines import WSP, byte_spans, cut, digest, u16_length
 from memprov.core.text.quotation import Snippet
 from memprov.core.text.references import SessionMatcher, session_id_from_file_name
 
-__all__ = ["CorpusScan", "corpus_owner", "scan_corpus", "strip_prefix"]
+__all__ = ["CorpusScan", "corpus_gate", "corpus_owner", "scan_corpus", "strip_prefix"]
 
 #: Rendered lengths, in UTF-16 units, from which a text may have been cut (D2; the limits are 280 and 344).
 _CUT_SNIPPET = 279
@@ -51,6 +52,12 @@ def corpus_owner(line: str, agent_id: str) -> str | None:
     """The session id that owns a corpus line or recall snippet, or ``None`` when it is nobody's (D1)."""
     match = _prefix(agent_id).match(line)
     return None if match is None else _decode(match["name"])
+
+
+def corpus_gate(matcher: SessionMatcher) -> Gate:
+    """What lets every corpus file through, as bytes, that holds a line of these sessions: their names stand in it."""
+    agent = matcher.agent_id
+    return Gate(f"[{agent}/sessions/{agent}/{session_id}" for session_id in matcher.session_ids)
 
 
 def strip_prefix(line: str, agent_id: str) -> str:

@@ -12,8 +12,10 @@ Never wrong when it says no. When it says yes, the text is worth reading, and no
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
+from typing import TypeVar
 
 from ahocorasick_rs import BytesAhoCorasick
 from attrs import field, frozen
@@ -24,8 +26,12 @@ from memprov.core.text.redaction import REDACTED
 
 __all__ = ["Gate"]
 
+_A = TypeVar("_A")
+
 #: How much of a snippet is looked for, in characters: longer ones cost more and tell little more apart.
 _PROBE = 32
+#: How many short texts are tested at once.
+_TOGETHER = 256
 
 
 def _odd() -> frozenset[bytes]:
@@ -66,6 +72,13 @@ class Gate:
             return False
         lines = _lines_at(data, places)
         return _finds(self._sought, lines) or _finds(self._sought, _normalised(lines))
+
+    def sift(self, texts: Iterable[tuple[_A, bytes]]) -> Iterator[_A]:
+        """Of many short texts, each with what it is of, those that may hold something: in order, tested together."""
+        rest = iter(texts)
+        while batch := list(islice(rest, _TOGETHER)):
+            if self.may_hold(b"\n".join(data for _, data in batch)):
+                yield from (value for value, data in batch if self.may_hold(data))
 
     def _is_plain(self, data: bytes) -> bool:
         """Whether the bytes themselves show which lines normalisation changes."""

@@ -12,7 +12,7 @@ Every write stays recorded, not only a file's last one: whoever forgets a sessio
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
@@ -34,7 +34,7 @@ from memprov.core.text import to_bytes, to_text
 from memprov.core.writing import RecordArtifact, ReleaseArtifact
 from memprov.errors import InputError
 from memprov.shell.cells import from_raw, integer, text
-from memprov.shell.statements import transaction
+from memprov.shell.statements import json_array, transaction
 from memprov.shell.workspace.listing import refusal
 from memprov.shell.workspace.tree import Calls, Tree, parts_of, shown
 
@@ -231,15 +231,29 @@ def relink(connection: apsw.Connection, paths: tuple[str, ...], before: str, aft
     )
 
 
-def read_ledger_writes(connection: apsw.Connection, agent_id: str) -> tuple[CuratedWrite, ...]:
-    """Which files this agent's sessions wrote, and when last, the attempts that were never settled included."""
+def read_ledger_writes(
+    connection: apsw.Connection,
+    agent_id: str,
+    session_ids: Iterable[str] | None = None,
+    session_keys: Iterable[str] = (),
+) -> tuple[CuratedWrite, ...]:
+    """Which files this agent's sessions wrote, and when last, the attempts that were never settled included.
+
+    With ids, only the writes of sessions known by one of them, or only by one of the keys.
+    """
+    chosen = """
+        AND (session_id IN (SELECT value FROM json_each(:ids))
+             OR (session_id IS NULL AND session_key IN (SELECT value FROM json_each(:keys))))"""
     rows = connection.execute(
-        """
+        f"""
         SELECT CAST(path AS BLOB), max(observed_at_ms), session_id, session_key FROM writes
-        WHERE agent_id = ? AND (session_id IS NOT NULL OR session_key IS NOT NULL)
+        WHERE agent_id = :agent AND (session_id IS NOT NULL OR session_key IS NOT NULL)
+        {"" if session_ids is None else chosen}
         GROUP BY path, session_id, session_key ORDER BY path, max(observed_at_ms), session_id, session_key
         """,
-        (agent_id,),
+        {"agent": agent_id}
+        if session_ids is None
+        else {"agent": agent_id, "ids": json_array(session_ids), "keys": json_array(session_keys)},
     )
     return tuple(
         CuratedWrite(from_raw(path), integer(observed), session_id and text(session_id), key and text(key))

@@ -22,11 +22,11 @@ from memprov.core.lineage import OriginTable, TransferEdge
 from memprov.core.records import IndexSource, Origin, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
 from memprov.core.state import ChunkTable, MemorySnapshot
 from memprov.errors import StoreNotFoundError
-from memprov.shell.cells import from_raw, integer, text
+from memprov.shell.cells import Value, from_raw, integer, text
 from memprov.shell.native.curated import read_ledger_writes
 from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.layout import Layout
-from memprov.shell.native.sessions import forgotten_ids, internal_ids, read_sessions
+from memprov.shell.native.sessions import forgotten_ids, read_internal_ids
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.statements import batches
 from memprov.shell.workspace import Calls, scan
@@ -35,7 +35,10 @@ __all__ = [
     "Access",
     "QuietReading",
     "read_checkpoint_keys",
+    "read_chunks",
     "read_place",
+    "read_preimages",
+    "read_recall",
     "read_rewinds",
     "read_sibling_keys",
     "read_siblings",
@@ -116,11 +119,14 @@ def read_checkpoint_keys(connection: apsw.Connection) -> tuple[str, ...]:
     return _texts(connection, "SELECT state_key FROM checkpoints ORDER BY state_key")
 
 
-def read_rewinds(connection: apsw.Connection) -> tuple[RewindBatch, ...]:
-    """What backfills can take back."""
+def read_rewinds(
+    connection: apsw.Connection, where: str = "", bindings: tuple[Value, ...] = ()
+) -> tuple[RewindBatch, ...]:
+    """What backfills can take back: the batches for which the condition holds."""
     rows = connection.execute(
         "SELECT b.batch_key, CAST(c.candidate AS BLOB) FROM rewind_batches AS b "
-        "LEFT JOIN rewind_candidates AS c ON c.batch_key = b.batch_key ORDER BY b.batch_key, c.position"
+        f"LEFT JOIN rewind_candidates AS c ON c.batch_key = b.batch_key {where} ORDER BY b.batch_key, c.position",
+        bindings,
     )
     return tuple(
         RewindBatch(text(key), tuple(from_raw(row[1]) for row in group if row[1] is not None))
@@ -134,11 +140,11 @@ def _agent_part(connection: apsw.Connection, layout: Layout) -> MemorySnapshot:
         store=layout.identity,
         origins=_read_origins(connection, layout.agent_id),
         tombstones=forgotten_ids(connection),
-        chunks=_read_chunks(connection),
+        chunks=read_chunks(connection),
         sources=tuple(IndexSource(from_raw(path), text(source)) for path, source in sources),
         cache_rows=_number(connection, "SELECT count(*) FROM embedding_cache"),
         revision=_number(connection, "SELECT revision FROM index_state"),
-        internal_sessions=internal_ids(read_sessions(connection, layout.agent_id)),
+        internal_sessions=read_internal_ids(connection, layout.agent_id),
         transfers=tuple(
             TransferEdge(text(survivor), text(parent), text(transfer_id), text(action), integer(at_ms))
             for survivor, parent, transfer_id, action, at_ms in connection.execute(
@@ -148,23 +154,33 @@ def _agent_part(connection: apsw.Connection, layout: Layout) -> MemorySnapshot:
     )
 
 
-def _shared_part(connection: apsw.Connection, layout: Layout, snapshot: MemorySnapshot) -> MemorySnapshot:
-    recall = connection.execute(
+def read_recall(connection: apsw.Connection) -> tuple[RecallEntry, ...]:
+    """Every recall row, by key."""
+    rows = connection.execute(
         "SELECT entry_key, CAST(path AS BLOB), CAST(snippet AS BLOB), start_line, end_line "
         "FROM recall ORDER BY entry_key"
     )
-    preimages = connection.execute("SELECT preimage_key, CAST(content AS BLOB) FROM preimages ORDER BY created_at_ms")
+    return tuple(
+        RecallEntry(text(key), from_raw(path), from_raw(snippet), integer(start), integer(end))
+        for key, path, snippet, start, end in rows
+    )
+
+
+def read_preimages(connection: apsw.Connection) -> tuple[Preimage, ...]:
+    """Every preimage, oldest first."""
+    rows = connection.execute("SELECT preimage_key, CAST(content AS BLOB) FROM preimages ORDER BY created_at_ms")
+    return tuple(Preimage(text(key), from_raw(content)) for key, content in rows)
+
+
+def _shared_part(connection: apsw.Connection, layout: Layout, snapshot: MemorySnapshot) -> MemorySnapshot:
     return evolve(
         snapshot,
-        recall=tuple(
-            RecallEntry(text(key), from_raw(path), from_raw(snippet), integer(start), integer(end))
-            for key, path, snippet, start, end in recall
-        ),
+        recall=read_recall(connection),
         signals=read_signals(connection),
         checkpoints=read_checkpoint_keys(connection),
         seen_scopes=_texts(connection, "SELECT scope FROM seen_scopes ORDER BY scope"),
         rewinds=read_rewinds(connection),
-        preimages=tuple(Preimage(text(key), from_raw(content)) for key, content in preimages),
+        preimages=read_preimages(connection),
         ledger_writes=read_ledger_writes(connection, layout.agent_id),
     )
 
@@ -187,8 +203,11 @@ def _read_origins(connection: apsw.Connection, agent_id: str) -> OriginTable:
     )
 
 
-def _read_chunks(connection: apsw.Connection) -> ChunkTable:
-    """Every chunk; text of memory chunks only. FTS5's own tables say which have a full-text row."""
+def read_chunks(connection: apsw.Connection, where: str = "", bindings: tuple[Value, ...] = ()) -> ChunkTable:
+    """The chunks for which the condition holds, by id; text of memory chunks only.
+
+    FTS5's own tables say which have a full-text row.
+    """
     ids: list[str] = []
     texts: list[str] = []
     codes: list[int] = []
@@ -196,13 +215,16 @@ def _read_chunks(connection: apsw.Connection) -> ChunkTable:
     kinds: list[int] = []
     flags: tuple[list[bool], ...] = ([], [], [])
     pool: dict[str, int] = {}
-    rows = connection.execute("""
+    rows = connection.execute(
+        f"""
         SELECT c.chunk_id, CAST(c.path AS BLOB),
                CASE WHEN c.source = 'sessions' THEN NULL ELSE CAST(c.text AS BLOB) END,
                p.origin_class, p.session_kind, c.source = 'sessions',
                EXISTS (SELECT 1 FROM chunks_text_docsize AS t WHERE t.id = c.chunk_rowid),
                EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk_id = c.chunk_id)
-        FROM chunks AS c LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id ORDER BY c.chunk_id""")
+        FROM chunks AS c LEFT JOIN chunk_provenance AS p ON p.chunk_id = c.chunk_id {where} ORDER BY c.chunk_id""",
+        bindings,
+    )
     for chunk_id, path, body, origin_class, kind, *marks in rows:
         ids.append(text(chunk_id))
         codes.append(pool.setdefault(from_raw(path), len(pool)))

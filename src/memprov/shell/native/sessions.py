@@ -43,6 +43,7 @@ __all__ = [
     "delete",
     "forgotten_ids",
     "internal_ids",
+    "read_internal_ids",
     "read_sessions",
     "record",
     "restore",
@@ -199,6 +200,21 @@ def session_ids(connection: apsw.Connection) -> frozenset[str]:
 def internal_ids(records: Iterable[SessionRecord]) -> frozenset[str]:
     """The sessions that may never be indexed, whatever an operator decides (FACTS 9.4)."""
     return frozenset(r.session_id for r in records if not decide_admission(r, None, (), Purpose.INDEXING).admitted)
+
+
+def read_internal_ids(connection: apsw.Connection, agent_id: str) -> frozenset[str]:
+    """The sessions that may never be indexed, found without reading all: only those that say or inherit something of a
+    scheduled job, a heartbeat or a diary's writer, and the parents that they inherit it from, are looked at.
+    """
+    rows = connection.execute(
+        f"""
+        SELECT {_COLUMNS} {_FROM}
+        WHERE s.kind IN ('cron', 'heartbeat') OR s.parent_key IS NOT NULL OR instr(s.session_key, ':run:')
+           OR instr(s.session_key, 'dreaming-narrative-') OR s.session_key LIKE '%:heartbeat'
+           OR s.session_key IN (SELECT parent_key FROM sessions)
+        ORDER BY s.created_at_ms, s.session_id"""
+    )
+    return internal_ids(resolve_kinds(_session(row, agent_id, {}) for row in rows))
 
 
 def forgotten_ids(connection: apsw.Connection, session_ids: Iterable[str] | None = None) -> frozenset[str]:

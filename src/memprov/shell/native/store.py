@@ -10,14 +10,13 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TypeVar
 
 import apsw
 from attrs import field, frozen
 
 from memprov.core.consolidation import Sibling
-from memprov.core.purge import Mapper, Selection, answer_from
+from memprov.core.purge import Mapper, Selection
 from memprov.core.records import (
     ArtifactReason,
     Origin,
@@ -31,6 +30,7 @@ from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import to_bytes
 from memprov.errors import CorruptStoreError, InputError, StoreNotFoundError
 from memprov.shell.native import sessions as catalogue
+from memprov.shell.native.answers import narrow_answers
 from memprov.shell.native.curated import FileRecord, ObservedWrite, Writing, file_digest, memory_path, read_file_records
 from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.ingestion import read_ingest_state
@@ -116,7 +116,7 @@ class NativeStore:
 
     def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
         """What answers the questions of one plan, changing no byte (I3)."""
-        return partial(answer_from, self.snapshot(selection))
+        return narrow_answers(self.layout, self._quiet, self.clock(), mapper, self.calls)
 
     def spoken(self) -> tuple[Spoken, ...]:
         """Nothing: transcripts are the host's."""

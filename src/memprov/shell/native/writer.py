@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TypeVar
 
 import apsw
@@ -27,7 +26,6 @@ from memprov.core.purge import (
     RecordTombstones,
     RemoveFile,
     Selection,
-    answer_from,
 )
 from memprov.core.records import strings
 from memprov.core.state import IngestState, MemorySnapshot
@@ -49,6 +47,7 @@ from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.cells import is_storable
 from memprov.shell.erase import erase_connection
 from memprov.shell.native import ledger as agent
+from memprov.shell.native.answers import narrow_answers
 from memprov.shell.native.curated import relink
 from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.ingestion import read_ingest_state
@@ -86,7 +85,7 @@ class NativeWriter:
 
     def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
         """As ``NativeStore.answering``, under the lock."""
-        return partial(answer_from, self.snapshot(selection))
+        return narrow_answers(self.layout, self, self.clock(), mapper, self.calls)
 
     def ingest_state(self, session_ids: Iterable[str] | None = None) -> IngestState:
         """As ``NativeStore.ingest_state``, under the lock."""

@@ -1,12 +1,26 @@
 """The files of a workspace: reading all of them without a trace, and replacing one without ever tearing it.
 
-``scan`` finds the memory files, the session corpus and left-over copies (D6, D7, D18). ``cut_file`` and
+``scan`` finds the memory files, the session corpus and left-over copies (D6, D7, D18); ``reading`` answers questions of
+a plan about them. ``cut_file`` and
 ``remove_file`` carry out the two effects on files, ``settle`` makes sure of earlier ones. All of them go through
 directory handles and never follow a link inside the workspace; ``Calls`` is where a test makes a system call fail.
 """
 
+from memprov.shell.workspace.listing import MovedError
+from memprov.shell.workspace.reading import WorkspaceReading, reading
 from memprov.shell.workspace.replace import cut_file, remove_file
 from memprov.shell.workspace.scan import WorkspaceScan, scan, settle
 from memprov.shell.workspace.tree import CALLS, Calls
 
-__all__ = ["CALLS", "Calls", "WorkspaceScan", "cut_file", "remove_file", "scan", "settle"]
+__all__ = [
+    "CALLS",
+    "Calls",
+    "MovedError",
+    "WorkspaceReading",
+    "WorkspaceScan",
+    "cut_file",
+    "reading",
+    "remove_file",
+    "scan",
+    "settle",
+]

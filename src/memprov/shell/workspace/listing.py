@@ -18,7 +18,7 @@ from memprov.errors import CorruptStoreError, InputError, RefusedError
 from memprov.shell.workspace.copies import parse_copy_name
 from memprov.shell.workspace.tree import Parts, Tree, parts_of, shown
 
-__all__ = ["Listing", "MovedError", "list_places", "places_inside", "refusal"]
+__all__ = ["ELSEWHERE", "Listing", "MovedError", "list_places", "places_inside", "refusal"]
 
 _FIRST = ("MEMORY.md", "memory.md", "USER.md")
 _LAST = ("DREAMS.md", "dreams.md")
@@ -27,6 +27,8 @@ _MEMORY = ("memory",)
 _CORPUS = ("memory", ".dreams", "session-corpus")
 _CORPUS_ENDINGS = (".txt", ".md")
 _REPAIR = ".openclaw-repair"
+#: What the system says of a name that is no longer what was listed.
+ELSEWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _DAMAGE = frozenset({errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)})
 
 
@@ -63,11 +65,13 @@ class _Kind(Enum):
 
 @define
 class Listing:
-    """Paths by what they are, each once and in scan order, and every directory that was looked into."""
+    """Paths by what they are, each once and in scan order, with what the system said of them; and every directory that
+    was looked into.
+    """
 
-    memory: dict[str, None] = Factory(dict)
-    corpus: dict[str, None] = Factory(dict)
-    copies: dict[str, None] = Factory(dict)
+    memory: dict[str, os.stat_result] = Factory(dict)
+    corpus: dict[str, os.stat_result] = Factory(dict)
+    copies: dict[str, os.stat_result] = Factory(dict)
     directories: dict[Parts, None] = Factory(dict)
     notes: set[str] = Factory(set)
 
@@ -77,11 +81,12 @@ def list_places(tree: Tree, extra: tuple[Parts, ...]) -> Listing:
     lister = _Lister(tree, Listing())
     memory = lister.listing.memory
     top = lister.flat((), _FIRST + _LAST)
-    memory |= dict.fromkeys(name for name in _FIRST if name in top)
+    memory |= {name: top[name] for name in _FIRST if name in top}
     for user in lister.subdirectories(_USERS):
-        memory |= dict.fromkeys(_path(_USERS, user, name) for name in lister.flat((*_USERS, user), ("USER.md",)))
+        found = lister.flat((*_USERS, user), ("USER.md",))
+        memory |= {_path(_USERS, user, name): info for name, info in found.items()}
     lister.deep(_MEMORY)
-    memory |= dict.fromkeys(name for name in _LAST if name in top)
+    memory |= {name: top[name] for name in _LAST if name in top}
     for parts in extra:
         lister.extra(parts)
     return lister.listing
@@ -92,37 +97,37 @@ class _Lister:
     tree: Tree
     listing: Listing
 
-    def flat(self, parts: Parts, names: tuple[str, ...]) -> list[str]:
+    def flat(self, parts: Parts, names: tuple[str, ...]) -> dict[str, os.stat_result]:
         """Which of ``names`` are files in this directory. Copies of them that lie beside it are listed."""
 
         def choose(present: list[str]) -> Iterable[str]:
             return dict.fromkeys((*names, *(name for name in present if _is_copy(name, names.__contains__))))
 
-        found = []
-        for name, kind in self._entries(parts, choose):
+        found = {}
+        for name, kind, info in self._entries(parts, choose):
             if kind in {_Kind.LINK, _Kind.LINK_TO_DIRECTORY}:
                 self._note_link(_path(parts, name))
             elif kind is _Kind.FILE and name in names:
-                found.append(name)
+                found[name] = info
             elif kind is _Kind.FILE:
-                self.listing.copies[_path(parts, name)] = None
+                self.listing.copies[_path(parts, name)] = info
         return found
 
     def subdirectories(self, parts: Parts) -> list[str]:
         """The directories in this directory, by code point."""
         entries = self._entries(parts)
-        for name, kind in entries:
+        for name, kind, _ in entries:
             if kind is _Kind.LINK_TO_DIRECTORY:
                 self._note_link(_path(parts, name))
-        return [name for name, kind in entries if kind is _Kind.DIRECTORY]
+        return [name for name, kind, _ in entries if kind is _Kind.DIRECTORY]
 
     def deep(self, top: Parts) -> None:
         """The Markdown files below this directory, in hidden folders too; corpus files and copies apart."""
-        found: dict[str, list[str]] = {"memory": [], "corpus": [], "copies": []}
+        found: dict[str, dict[str, os.stat_result]] = {"memory": {}, "corpus": {}, "copies": {}}
         pending = [top]
         while pending:
             parts = pending.pop()
-            for name, kind in self._entries(parts, listed=parts != top):
+            for name, kind, info in self._entries(parts, listed=parts != top):
                 path, role = _path(parts, name), _role(parts, name)
                 if kind is _Kind.DIRECTORY and name == _REPAIR:
                     self.listing.notes.add(f"{shown(path)} holds copies of a repair; it was not scanned.")
@@ -131,26 +136,27 @@ class _Lister:
                 elif kind is _Kind.LINK_TO_DIRECTORY or (kind is _Kind.LINK and role):
                     self._note_link(path)
                 elif kind is _Kind.FILE and role:
-                    found[role].append(path)
-        self.listing.memory |= dict.fromkeys(sorted(found["memory"]))
-        self.listing.corpus |= dict.fromkeys(found["corpus"])
-        self.listing.copies |= dict.fromkeys(found["copies"])
+                    found[role][path] = info
+        self.listing.memory |= dict(sorted(found["memory"].items()))
+        self.listing.corpus |= found["corpus"]
+        self.listing.copies |= found["copies"]
 
     def extra(self, parts: Parts) -> None:
         """A place that the caller named: a file of any name, or a folder."""
-        if not parts or _Kind.DIRECTORY in dict(self._entries(parts[:-1], lambda _: parts[-1:])).values():
+        kinds = [kind for _, kind, _ in self._entries(parts[:-1], lambda _: parts[-1:])] if parts else []
+        if not parts or _Kind.DIRECTORY in kinds:
             self.deep(parts)
-        elif self.flat(parts[:-1], parts[-1:]) and _path(parts) not in self.listing.corpus:
-            self.listing.memory[_path(parts)] = None
+        elif (found := self.flat(parts[:-1], parts[-1:])) and _path(parts) not in self.listing.corpus:
+            self.listing.memory[_path(parts)] = found[parts[-1]]
 
     def _entries(
         self, parts: Parts, choose: Callable[[list[str]], Iterable[str]] = list, *, listed: bool = False
-    ) -> list[tuple[str, _Kind]]:
+    ) -> list[tuple[str, _Kind, os.stat_result]]:
         """The chosen names in this directory, and what they are. None where there is no such directory."""
         try:
             with self.tree.directory(parts) as directory:
                 present = self.tree.names(directory)
-                kinds = [(name, self._kind(directory, name, present)) for name in choose(present)]
+                entries = [(name, self._judged(directory, name, present)) for name in choose(present)]
         except (FileNotFoundError, NotADirectoryError):
             if listed:
                 raise MovedError from None
@@ -161,15 +167,18 @@ class _Lister:
                 return []
             raise refusal(_path(parts), error) from error
         self.listing.directories[parts] = None
-        return [(name, kind) for name, kind in kinds if kind is not None]
+        return [(name, *judged) for name, judged in entries if judged is not None]
 
-    def _kind(self, directory: int, name: str, present: list[str]) -> _Kind | None:
+    def _judged(self, directory: int, name: str, present: list[str]) -> tuple[_Kind, os.stat_result] | None:
         try:
-            mode = self.tree.info(directory, name).st_mode
+            info = self.tree.info(directory, name)
         except FileNotFoundError:
             if name in present and not name.endswith(".tmp"):  # a temporary file may come and go
                 raise MovedError from None
             return None
+        return self._kind(directory, name, info.st_mode), info
+
+    def _kind(self, directory: int, name: str, mode: int) -> _Kind:
         if stat.S_ISLNK(mode):
             return _Kind.LINK_TO_DIRECTORY if self.tree.leads_to_directory(directory, name) else _Kind.LINK
         if stat.S_ISDIR(mode):

@@ -7,29 +7,26 @@ be read and cannot be is an error: what was not seen is never taken for clean.
 
 from __future__ import annotations
 
-import errno
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from operator import itemgetter
+from operator import attrgetter
 from typing import TypeVar
 
-from attrs import Factory, frozen
+from attrs import frozen
 
 from memprov.core.records import MemoryFile
 from memprov.core.state import StaleCopy
-from memprov.core.text import to_text
 from memprov.errors import StaleStateError, StoreNotFoundError
 from memprov.shell.workspace.copies import judge
-from memprov.shell.workspace.listing import Listing, MovedError, list_places, places_inside, refusal
-from memprov.shell.workspace.tree import CALLS, Calls, Inode, Tree, sha256, shown
+from memprov.shell.workspace.listing import ELSEWHERE, MovedError, list_places, places_inside, refusal
+from memprov.shell.workspace.places import Listed, places_of, read_each
+from memprov.shell.workspace.tree import CALLS, Calls, Tree, sha256, shown
 
-__all__ = ["WorkspaceScan", "scan", "settle"]
+__all__ = ["WorkspaceScan", "read_copies", "scan", "settle", "steadily"]
 
 _ATTEMPTS = 8
-_ELSEWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 T = TypeVar("T")
 
@@ -58,7 +55,17 @@ def scan(
     ``StaleStateError`` when files kept being moved about.
     """
     extra = places_inside(root, extra_paths)
-    return _steadily(root, calls, lambda tree: _Reader(tree).read(list_places(tree, extra), now()), WorkspaceScan())
+
+    def read(tree: Tree) -> WorkspaceScan:
+        places = places_of(list_places(tree, extra))
+        return WorkspaceScan(
+            files=tuple(read_each(places.memory, tree, Listed.with_text)),
+            corpus=tuple(read_each(places.corpus, tree, Listed.with_text)),
+            stale_copies=read_copies(tree, places.copies, now()),
+            unscanned=places.notes,
+        )
+
+    return steadily(root, calls, read, WorkspaceScan())
 
 
 def settle(root: str | os.PathLike[str], extra_paths: Iterable[str] = (), *, calls: Calls = CALLS) -> None:
@@ -76,14 +83,14 @@ def settle(root: str | os.PathLike[str], extra_paths: Iterable[str] = (), *, cal
                 with tree.directory(parts) as directory:
                     tree.sync(directory)
             except OSError as error:
-                if error.errno in _ELSEWHERE:
+                if error.errno in ELSEWHERE:
                     raise MovedError from None
                 raise refusal("/".join(parts) or ".", error, "make durable") from error
 
-    _steadily(root, calls, sync, None)
+    steadily(root, calls, sync, None)
 
 
-def _steadily(root: str | os.PathLike[str], calls: Calls, read: Callable[[Tree], T], nothing: T) -> T:
+def steadily(root: str | os.PathLike[str], calls: Calls, read: Callable[[Tree], T], nothing: T) -> T:
     """``read`` the tree, again when something was moved meanwhile; ``nothing`` where there is no workspace."""
     for _ in range(_ATTEMPTS):
         try:
@@ -102,79 +109,11 @@ def _steadily(root: str | os.PathLike[str], calls: Calls, read: Callable[[Tree],
     raise StaleStateError(f"files below {shown(os.fspath(root))} were moved about while they were being read")
 
 
-@frozen
-class _Group:
-    """One file, under all the names that were listed. ``text`` is what was made of its bytes."""
-
-    names: list[str]
-    info: os.stat_result
-    text: str
-
-
-_Groups = dict[Inode, _Group]
-
-
-@frozen
-class _Reader:
-    """Reads what was listed, each file once."""
-
-    tree: Tree
-    named: Counter[Inode] = Factory(Counter)
-
-    def read(self, listing: Listing, now: float) -> WorkspaceScan:
-        """The files with their text. Links to them that were not listed are noted."""
-        memory: _Groups = {}
-        corpus: _Groups = {}
-        copies: _Groups = {}
-        for path in listing.memory:
-            self._visit(path, memory, to_text)
-        for path in listing.corpus:
-            self._visit(path, corpus, to_text)
-        for path in sorted(listing.copies):
-            with suppress(MovedError):  # its writer was just done with it
-                self._visit(path, copies, sha256)
-        notes = listing.notes.union(*(self._links_elsewhere(groups) for groups in (memory, corpus, copies)))
-        return WorkspaceScan(
-            files=self._files(memory),
-            corpus=self._files(corpus),
-            stale_copies=tuple(
-                judge(path, group.text, now - group.info.st_mtime)
-                for path, group in sorted(
-                    ((path, group) for group in copies.values() for path in group.names), key=itemgetter(0)
-                )
-            ),
-            unscanned=tuple(sorted(notes)),
-        )
-
-    def _visit(self, path: str, groups: _Groups, convert: Callable[[bytes], str]) -> None:
-        *above, name = path.split("/")
-        try:
-            with self.tree.directory(tuple(above)) as directory, self.tree.file(directory, name) as handle:
-                if handle is None:
-                    raise MovedError
-                self.named[handle.inode] += 1
-                if handle.inode in groups:
-                    groups[handle.inode].names.append(path)
-                else:
-                    groups[handle.inode] = _Group([path], handle.info, convert(handle.read()))
-        except OSError as error:
-            if error.errno in _ELSEWHERE:
-                raise MovedError from None
-            raise refusal(path, error) from error
-
-    def _unnamed(self, inode: Inode, group: _Group) -> int:
-        """How many of its hard links have no listed name; on a case-blind disk there are more names than links."""
-        return max(0, group.info.st_nlink - self.named[inode])
-
-    def _files(self, groups: _Groups) -> tuple[MemoryFile, ...]:
-        return tuple(
-            MemoryFile(group.names[0], group.text, tuple(group.names[1:]), self._unnamed(inode, group))
-            for inode, group in groups.items()
-        )
-
-    def _links_elsewhere(self, groups: _Groups) -> list[str]:
-        return [
-            f"{shown(group.names[0])} has {count} more hard link{'s' * (count > 1)} whose name was not found."
-            for inode, group in groups.items()
-            if (count := self._unnamed(inode, group))
-        ]
+def read_copies(tree: Tree, copies: Iterable[Listed], now: float) -> tuple[StaleCopy, ...]:
+    """What is known of left-over copies (D18). One whose writer was just done with it is passed over."""
+    found: list[StaleCopy] = []
+    for listed in copies:
+        with suppress(MovedError):
+            (digest,) = read_each((listed,), tree, lambda _, data: sha256(data))
+            found += (judge(path, digest, now - listed.modified_ns / 1e9) for path in listed.names)
+    return tuple(sorted(found, key=attrgetter("path")))

@@ -1,0 +1,103 @@
+"""The files of a workspace as answers to a plan's questions: told apart by their bytes, read as text where it matters.
+
+Reading changes nothing (I3). ``MovedError`` says that files were moved about and the plan must be asked for anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from attrs import frozen
+
+from memprov.core.purge import FileFacts, Mapper, Sifting, TextsUnder, sifting_of
+from memprov.core.records import MemoryFile
+from memprov.core.state import StaleCopy
+from memprov.core.text import Gate, SessionMatcher, corpus_gate
+from memprov.shell.workspace.listing import MovedError, list_places
+from memprov.shell.workspace.places import Listed, Places, places_of, read_each
+from memprov.shell.workspace.scan import read_copies, steadily
+from memprov.shell.workspace.tree import Calls, Tree
+
+__all__ = ["WorkspaceReading", "reading"]
+
+_A = TypeVar("_A")
+
+#: How many bytes go to a worker at once, and what it costs to open a file, in bytes that could be read meanwhile.
+_BATCH = 4 << 20
+_OPENING = 1 << 13
+
+
+@frozen
+class WorkspaceReading:
+    """A workspace, listed once. ``mapper`` maps a function over batches of files."""
+
+    root: str
+    places: Places
+    mapper: Mapper
+    calls: Calls
+
+    def corpus(self, sessions: SessionMatcher, among: Iterable[Listed] | None = None) -> tuple[MemoryFile, ...]:
+        """The corpus files that may hold a line of these sessions; ``among``, where others are known not to."""
+        if not sessions.session_ids:
+            return ()
+        files = self.places.corpus if among is None else among
+        return tuple(self._each(files, partial(_corpus_file, corpus_gate(sessions))))
+
+    def memory(self, question: TextsUnder) -> tuple[tuple[MemoryFile, ...], tuple[FileFacts, ...]]:
+        """The memory files that may change, and what the report needs of the others."""
+        sifting = sifting_of(question, sum(file.size for file in self.places.memory))
+        found = list(self._each(self.places.memory, partial(_memory_file, sifting)))
+        files = tuple(file for file in found if isinstance(file, MemoryFile))
+        return files, tuple(facts for facts in found if isinstance(facts, FileFacts))
+
+    def stale_copies(self, now: float) -> tuple[StaleCopy, ...]:
+        """What is known of left-over copies (D18)."""
+        if not self.places.copies:
+            return ()
+        with Tree(self.root, self.calls) as tree:
+            return read_copies(tree, self.places.copies, now)
+
+    def _each(self, files: Iterable[Listed], use: Callable[[Listed, bytes], _A | None]) -> Iterator[_A]:
+        work = partial(_work, self.root, self.calls, use)
+        for results in self.mapper(work, _batches(files)):
+            yield from results
+
+
+def reading(root: str, mapper: Mapper, calls: Calls) -> WorkspaceReading:
+    """List a workspace; what is not there is empty. Raises as ``scan`` does."""
+    places = steadily(root, calls, lambda tree: places_of(list_places(tree, ())), Places())
+    return WorkspaceReading(root, places, mapper, calls)
+
+
+def _batches(files: Iterable[Listed]) -> Iterator[tuple[Listed, ...]]:
+    """The files in order, in parts of about as many bytes."""
+    batch: list[Listed] = []
+    size = 0
+    for file in files:
+        batch.append(file)
+        size += file.size + _OPENING
+        if size >= _BATCH:
+            yield tuple(batch)
+            batch, size = [], 0
+    if batch:
+        yield tuple(batch)
+
+
+def _work(root: str, calls: Calls, use: Callable[[Listed, bytes], _A | None], batch: tuple[Listed, ...]) -> list[_A]:
+    """One batch, wherever this runs."""
+    try:
+        tree = Tree(root, calls)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MovedError from None
+    with tree:
+        return [found for found in read_each(batch, tree, use) if found is not None]
+
+
+def _corpus_file(gate: Gate, listed: Listed, data: bytes) -> MemoryFile | None:
+    return listed.with_text(data) if gate.may_hold(data) else None
+
+
+def _memory_file(sifting: Sifting, listed: Listed, data: bytes) -> MemoryFile | FileFacts | None:
+    return listed.with_text(data) if sifting.needs(listed.path, data) else sifting.facts(listed.path, data)
