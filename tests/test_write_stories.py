@@ -12,7 +12,28 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from memprov import IngestReport, Message, NativeStore, SessionRecord, Skipped, ingest, open_store, search, sync_index
+from memprov import (
+    Gate,
+    IngestReport,
+    InputError,
+    Message,
+    NativeStore,
+    RecallReport,
+    Selectors,
+    SessionRecord,
+    Skipped,
+    backfill,
+    consolidate,
+    forget,
+    ingest,
+    open_store,
+    promote,
+    publish_narrative,
+    record_recall,
+    rollback_backfill,
+    search,
+    sync_index,
+)
 
 T = 1_795_597_200_000
 DAY = 86_400_000
@@ -120,3 +141,113 @@ def test_F25_the_answer_to_a_generated_prompt_is_no_memory(gateway: Gateway) -> 
     assert "door" not in gateway.corpus
     sync_index(gateway.store, reader=gateway.read)
     assert not search(gateway.store, "door")
+
+
+# --- recall -----------------------------------------------------------------------------------------------------------
+
+QUESTIONS = (
+    "where is the spare key?",
+    "spare key",
+    "is there a key under the flowerpot?",
+    "which flowerpot hides the key",
+    "key flowerpot blue",
+)
+KEY = "The spare key to the garden shed is under the blue flowerpot."
+
+
+@pytest.fixture
+def asked(gateway: Gateway) -> Gateway:
+    """Somebody said where the key is, and it was asked for on five days."""
+    gateway.say("a1", owner(KEY), owner(TEA))
+    gateway.say("b2", owner(BIKE))
+    gateway.ingest()
+    sync_index(gateway.store, reader=gateway.read)
+    for day, question in enumerate(QUESTIONS, 1):
+        search(gateway.store, question, record=True, now_ms=T + (day + 1) * DAY)
+    return gateway
+
+
+def test_F60_what_was_said_and_asked_for_is_promoted_with_the_default_thresholds(asked: Gateway) -> None:
+    report = promote(asked.store, now_ms=T + 7 * DAY)
+    memory = Path(asked.store.layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
+    assert len(report.promoted) == 1
+    assert KEY in memory
+    assert {gate for _, gate in report.refused} == {Gate.WEAK}, "and nothing that nobody asked for"
+    assert TEA not in memory
+    assert BIKE not in memory
+    forget(asked.store, Selectors(sessions=["a1"]))
+    assert KEY not in Path(asked.store.layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
+
+
+def test_F60_a_recall_of_what_was_forgotten_since_brings_nothing_back(gateway: Gateway) -> None:
+    gateway.say("a1", owner(KEY))
+    gateway.say("b2", owner(BIKE))
+    gateway.ingest()
+    sync_index(gateway.store, reader=gateway.read)
+    hits = search(gateway.store, "key bicycle")
+    forget(gateway.store, Selectors(sessions=["a1"]))
+    after = gateway.store.snapshot()
+    report = record_recall(gateway.store, "key bicycle", hits, now_ms=T + DAY)
+    assert (len(report.recalled), report.forgotten) == (1, 1)
+    assert gateway.store.snapshot() == after
+    assert KEY not in str(gateway.store.ingest_state())
+
+
+def test_F60_a_question_counts_once_a_day_and_a_hit_that_nothing_staged_says_not_at_all(asked: Gateway) -> None:
+    def recalls() -> list[int]:
+        return sorted(entry.recall_count for entry in asked.store.ingest_state().entries)
+
+    assert recalls() == [0, 0, 5]
+    hits = search(asked.store, QUESTIONS[0])
+    for query in (QUESTIONS[0], f" {QUESTIONS[0].upper()} "):
+        record_recall(asked.store, query, hits, now_ms=T + 2 * DAY)
+    assert recalls() == [0, 0, 5]
+    Path(asked.store.layout.workspace, "MEMORY.md").write_text("# Memory\n\n- a zebra by hand\n", encoding="utf-8")
+    sync_index(asked.store)
+    report = record_recall(asked.store, "zebra", search(asked.store, "zebra"), now_ms=T + 2 * DAY)
+    assert report == RecallReport(unmatched=1)
+    with pytest.raises(InputError, match="a hit is 'spare'"):
+        record_recall(asked.store, "key", ["spare"])  # type: ignore[list-item]
+
+
+def test_F64_there_is_one_clock(asked: Gateway) -> None:
+    promote(asked.store, now_ms=T + 7 * DAY)
+    times = [
+        (entry.first_recalled_at_ms, entry.last_recalled_at_ms, entry.promoted_at_ms)
+        for entry in asked.store.ingest_state().entries
+    ]
+    assert sorted(times, key=str) == [*[(T + DAY, T + DAY, None)] * 2, (T + DAY, T + 6 * DAY, T + 7 * DAY)]
+    for use in (ingest, promote, consolidate, record_recall):
+        arguments: dict[str, Any] = {"reader": asked.read, "model": lambda request: (), "query": "x", "hits": ()}
+        taken = {name: value for name, value in arguments.items() if name in use.__annotations__}
+        with pytest.raises(InputError, match="now_ms is"):
+            use(asked.store, **taken, now_ms=T * 1000)
+
+
+@pytest.mark.parametrize(
+    ("use", "wrong", "named"),
+    [
+        (ingest, {"reader": "s1"}, "reader is 's1'"),
+        (ingest, {"policy": {"channels": ["slack"]}}, r"policy is a dict; it must be a memprov\.AdmissionPolicy"),
+        (ingest, {"look_back_days": -1}, "look_back_days is -1"),
+        (ingest, {"look_back_days": 1.5}, r"look_back_days is 1\.5"),
+        (ingest, {"sessions": "a1"}, "lone string"),
+        (ingest, {"zone": "Europe/Oslo"}, "zone is 'Europe/Oslo'"),
+        (backfill, {"days": ("2026-01-01", "2026-01-02")}, "days is a tuple"),
+        (backfill, {"mode": "look"}, "'look' is no backfill mode"),
+        (promote, {"thresholds": {"score": 0.5}}, "thresholds is a dict"),
+        (promote, {"limits": 5}, "limits is 5"),
+        (consolidate, {"model": "gpt"}, "model is 'gpt'"),
+        (rollback_backfill, {"now_ms": "today"}, "now_ms is 'today'"),
+        (publish_narrative, {"narrative": "Once upon a time"}, "narrative is a text of 16 characters"),
+    ],
+)
+def test_a_call_with_a_wrong_thing_is_refused_by_name(gateway: Gateway, use: Any, wrong: Any, named: str) -> None:
+    gateway.say("a1", owner(TEA))
+    right: dict[str, Any] = {"reader": gateway.read, "model": lambda request: ()}
+    taken = {name: value for name, value in right.items() if name in use.__annotations__}
+    with pytest.raises(InputError, match=named):
+        use(gateway.store, **{**taken, **wrong})
+    with pytest.raises(InputError, match="embedded store"):
+        use(object(), **taken, **({"narrative": None} if use is publish_narrative else {}))
+    assert gateway.corpus == ""

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         PromotionLimits,
         PromotionReport,
         Purpose,
+        RecallReport,
         RollbackReport,
         Skipped,
         Thresholds,
@@ -116,6 +117,7 @@ if TYPE_CHECKING:
         publish_index,
         rebuild_index,
         reconcile,
+        record_recall,
         search,
         sync_index,
         use_lancedb,
@@ -201,6 +203,7 @@ __all__ = [
     "PurgePlan",
     "Purpose",
     "RecallEntry",
+    "RecallReport",
     "ReconcileReport",
     "Refusal",
     "RefusedError",
@@ -255,6 +258,7 @@ __all__ = [
     "read_decisions",
     "rebuild_index",
     "reconcile",
+    "record_recall",
     "references_session",
     "rollback_backfill",
     "scrub_text",
@@ -294,8 +298,8 @@ _HOMES = {
         "memprov.core.text": "Snippet references_session session_id_from_file_name",
         "memprov.core.trace": "EntryTrace Place SessionTrace Trace",
         "memprov.core.writing": (
-            "Admission AdmissionPolicy BackfillMode BackfillRange BackfillReport Dropped Gate IngestReport "
-            "Message PendingNarrative PromotionLimits PromotionReport Purpose RollbackReport Skipped Thresholds "
+            "Admission AdmissionPolicy BackfillMode BackfillRange BackfillReport Dropped Gate IngestReport Message "
+            "PendingNarrative PromotionLimits PromotionReport Purpose RecallReport RollbackReport Skipped Thresholds "
             "decide_admission explain_policy"
         ),
         "memprov.errors": (
@@ -305,7 +309,7 @@ _HOMES = {
         "memprov.shell.consolidation": "ConsolidationModel consolidate",
         "memprov.shell.index": (
             "Embedder Hit IndexReport PreparedIndex ReconcileReport prepare_index publish_index rebuild_index "
-            "reconcile search sync_index use_lancedb"
+            "reconcile record_recall search sync_index use_lancedb"
         ),
         "memprov.shell.native": "NativeStore open_store",
         "memprov.shell.openclaw": "OpenClawStore open_openclaw",

@@ -31,11 +31,10 @@ from memprov.core.consolidation import (
     plan_request,
 )
 from memprov.core.lineage import PublicationOutcome
-from memprov.core.writing import Thresholds, plan_promotion
+from memprov.core.writing import Thresholds, day_of, plan_promotion
 from memprov.errors import ConflictError, MemprovError
+from memprov.shell.arguments import call, moment, native, optional, zone_of
 from memprov.shell.native import NativeStore, NativeWriter
-from memprov.shell.sweeps import _day as day_of
-from memprov.shell.sweeps import _now as now_of
 from memprov.shell.workspace.publish import PublicationError
 
 __all__ = ["ConsolidationModel", "consolidate"]
@@ -65,11 +64,15 @@ def consolidate(
     ``deadline`` is in seconds. Raises ``PublicationError`` when the system did not replace the file, or perhaps did:
     its ``outcome`` says which, and where that is not certain the origins stay and nothing is tried again.
     """
-    moment = now_of(now_ms)
+    now = moment(native(store), now_ms)
+    today = day_of(now, zone_of(zone))
+    call(model, "model")
+    optional(thresholds, Thresholds, "thresholds")
+    optional(limits, ConsolidationLimits, "limits")
     snapshot, entries = store.snapshot(), store.ingest_state().entries
     siblings = store.siblings(entries_of_interest(snapshot, entries))
     request, refused = plan_request(
-        snapshot, entries, now_ms=moment, siblings=siblings, thresholds=thresholds, limits=limits
+        snapshot, entries, now_ms=now, siblings=siblings, thresholds=thresholds, limits=limits
     )
     if not request.candidates:
         return ConsolidationReport(refused=refused)
@@ -77,14 +80,15 @@ def consolidate(
     if isinstance(answer, ModelFailure):
         return ConsolidationReport(refused=refused, failure=answer)
     with store.exclusive() as writer:
+        writer.stand_at(now)
         snapshot, entries = writer.snapshot(), writer.ingest_state().entries
         plan = plan_consolidation(
             snapshot,
             entries,
             answer,
             asked=[candidate.key for candidate in request.candidates],
-            now_ms=moment,
-            today=day_of(moment, zone),
+            now_ms=now,
+            today=today,
             siblings=writer.siblings(entries_of_interest(snapshot, entries)),
             thresholds=thresholds,
             limits=limits,
@@ -95,8 +99,8 @@ def consolidate(
         append = plan_promotion(  # the file is another one now
             writer.snapshot(),
             [entry for entry in entries if entry.key in {candidate.key for candidate in request.candidates}],
-            now_ms=moment,
-            today=day_of(moment, zone),
+            now_ms=now,
+            today=today,
             thresholds=thresholds,
             limits=limits,
         )

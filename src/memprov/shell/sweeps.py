@@ -6,14 +6,13 @@ and once more under the lock, where a session that was forgotten in the meantime
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, tzinfo
 from typing import Protocol
 
 from attrs import evolve
 
-from memprov.core.records import SessionRecord, SessionState, string_set
+from memprov.core.records import SessionRecord, SessionState, described, string_set
 from memprov.core.state import IngestState
 from memprov.core.writing import (
     MAX_LINES,
@@ -34,6 +33,7 @@ from memprov.core.writing import (
     Thresholds,
     Transcript,
     admit_sources,
+    day_of,
     plan_backfill,
     plan_ingestion,
     plan_narrative,
@@ -43,10 +43,11 @@ from memprov.core.writing import (
     session_source,
     transcripts_within_reach,
 )
-from memprov.errors import MemprovError
+from memprov.errors import InputError, MemprovError
+from memprov.shell.arguments import call, moment, native, need, optional, zone_of
 from memprov.shell.native import NativeStore
 
-__all__ = ["TranscriptReader", "backfill", "ingest", "promote", "publish_narrative", "rollback_backfill"]
+__all__ = ["TranscriptReader", "backfill", "failure", "ingest", "promote", "publish_narrative", "rollback_backfill"]
 
 
 _States = Callable[[Iterable[str] | None], IngestState]
@@ -80,20 +81,21 @@ def ingest(
     over older lines; days are counted in ``zone``. A sweep takes ``max_lines`` at most, under one lock: the report's
     ``more`` says that another one would find more.
     """
-    moment = _now(now_ms)
+    now = moment(native(store), now_ms)
     chosen = None if sessions is None else string_set(sessions)
-    basis = (policy or AdmissionPolicy()).digest
+    basis = (optional(policy, AdmissionPolicy, "policy") or AdmissionPolicy()).digest
+    today, earliest = day_of(now, zone_of(zone)), _earliest(now, look_back_days, zone)
+    call(reader, "reader")
     records, marks = store.unfollowed("ingested", basis, chosen)
     if not records and (chosen is not None or store.holds_sessions()):
         return IngestReport()
     work = _Work(reader, policy, Purpose.INGESTION, records, complete=chosen is None)
-    today = _day(moment, zone)
-    earliest = None if look_back_days is None else _day(moment - look_back_days * 86_400_000, zone)
     state, admitted = work.admitted(store.ingest_state)
     reached = transcripts_within_reach(
         state, admitted, work.transcripts(admitted), earliest_day=earliest, zone=zone, max_lines=max_lines
     )
     with store.exclusive() as writer:
+        writer.stand_at(now)
         state, admitted, still = work.again(writer.ingest_state, reached)
         plan = plan_ingestion(
             state, admitted, still, today=today, earliest_day=earliest, zone=zone, max_lines=max_lines
@@ -112,26 +114,34 @@ def backfill(
     days: BackfillRange | None = None,
     policy: AdmissionPolicy | None = None,
     zone: tzinfo = UTC,
+    now_ms: int | None = None,
 ) -> BackfillReport:
     """Bring in the past, one batch: look (``preview``), write the diary only (``diary``), or everything (``apply``).
 
     Retained generations of a session are read too; archives are not. A preview takes no lock and changes nothing.
     """
-    work = _Work(reader, policy, Purpose.BACKFILL, store.catalogue(), complete=True)
+    now, mode = moment(native(store), now_ms), BackfillMode(mode)
+    optional(days, BackfillRange, "days")
+    optional(policy, AdmissionPolicy, "policy")
+    zone_of(zone)
+    work = _Work(call(reader, "reader"), policy, Purpose.BACKFILL, store.catalogue(), complete=True)
     transcripts = tuple(work.transcripts(work.admitted(store.ingest_state)[1]))
-    if BackfillMode(mode) is BackfillMode.PREVIEW:
+    if mode is BackfillMode.PREVIEW:
         plan = plan_backfill(*work.again(store.ingest_state, transcripts), mode=mode, days=days, zone=zone)
         return evolve(plan.report, failed=work.failed)
     with store.exclusive() as writer:
+        writer.stand_at(now)
         plan = plan_backfill(*work.again(writer.ingest_state, transcripts), mode=mode, days=days, zone=zone)
         for effect in plan.effects:
             writer.write(effect)
     return evolve(plan.report, failed=work.failed)
 
 
-def rollback_backfill(store: NativeStore) -> RollbackReport:
+def rollback_backfill(store: NativeStore, *, now_ms: int | None = None) -> RollbackReport:
     """Take back what backfills brought in and nothing else did. A tombstone is never lifted (report B40)."""
+    now = moment(native(store), now_ms)
     with store.exclusive() as writer:
+        writer.stand_at(now)
         writer.mark_unfollowed()  # first: what it takes back must be found again, wherever it is interrupted
         plan = plan_rollback(writer.ingest_state())
         for effect in plan.effects:
@@ -148,13 +158,16 @@ def promote(
     now_ms: int | None = None,
 ) -> PromotionReport:
     """Write the staged entries with the strongest evidence into MEMORY.md; never untrusted or system text (B29)."""
-    moment = _now(now_ms)
+    now = moment(native(store), now_ms)
+    optional(thresholds, Thresholds, "thresholds")
+    optional(limits, PromotionLimits, "limits")
     with store.exclusive() as writer:
+        writer.stand_at(now)
         plan = plan_promotion(
             writer.snapshot(),
             writer.ingest_state().entries,
-            now_ms=moment,
-            today=_day(moment, zone),
+            now_ms=now,
+            today=day_of(now, zone_of(zone)),
             thresholds=thresholds,
             limits=limits,
         )
@@ -167,8 +180,11 @@ def publish_narrative(
     store: NativeStore, narrative: PendingNarrative, *, zone: tzinfo = UTC, now_ms: int | None = None
 ) -> Dropped | None:
     """Write a narrative into the diary, unless what it was made from is gone; the answer says why not (FACTS 10)."""
+    now = moment(native(store), now_ms)
+    need(narrative, PendingNarrative, "narrative")
     with store.exclusive() as writer:
-        plan = plan_narrative(writer.ingest_state(), narrative, written_ms=_now(now_ms), zone=zone)
+        writer.stand_at(now)
+        plan = plan_narrative(writer.ingest_state(), narrative, written_ms=now, zone=zone_of(zone))
         for effect in plan.effects:
             writer.write(effect)
     return plan.dropped
@@ -234,9 +250,11 @@ def failure(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if isinstance(error, MemprovError) else type(error).__name__
 
 
-def _now(now_ms: int | None) -> int:
-    return int(time.time() * 1000) if now_ms is None else now_ms
-
-
-def _day(moment_ms: int, zone: tzinfo) -> str:
-    return (datetime.fromtimestamp(0, zone) + timedelta(milliseconds=moment_ms)).astimezone(zone).date().isoformat()
+def _earliest(now_ms: int, days: int | None, zone: tzinfo) -> str | None:
+    """The earliest day that a sweep still looks at, so many days back (FACTS 2.6)."""
+    if days is None:
+        return None
+    given: object = days
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise InputError(f"look_back_days is {described(given)}; it must be a number of days, 0 or more")
+    return day_of(max(now_ms - days * 86_400_000, 0), zone)

@@ -8,6 +8,7 @@ text can be seen, and no plan that was made before a session was forgotten gets 
 
 from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
 from memprov.core.writing.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
+from memprov.core.writing.candidates import day_of
 from memprov.core.writing.diary import DIARY_PATH, Highlight, add_history
 from memprov.core.writing.effects import (
     AddSeenHashes,
@@ -51,6 +52,7 @@ from memprov.core.writing.promote import (
     rank_entries,
 )
 from memprov.core.writing.ranking import Gate, Thresholds
+from memprov.core.writing.recording import Found, RecallReport, plan_recall
 from memprov.core.writing.rewind import RollbackReport, plan_rollback
 from memprov.core.writing.sources import Admitted, Source, Transcript, admit_sources, read_admitted, session_source
 from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash, read_transcript
@@ -71,6 +73,7 @@ __all__ = [
     "ContentLine",
     "DropSeenHashes",
     "Dropped",
+    "Found",
     "Gate",
     "Highlight",
     "IngestReport",
@@ -83,6 +86,7 @@ __all__ = [
     "PruneOrigins",
     "Purpose",
     "Ranked",
+    "RecallReport",
     "RecordArtifact",
     "RecordOrigins",
     "RecordRewind",
@@ -107,6 +111,7 @@ __all__ = [
     "admit_sources",
     "append_lines",
     "content_hash",
+    "day_of",
     "decide_admission",
     "entry_notes",
     "entry_text",
@@ -117,6 +122,7 @@ __all__ = [
     "plan_ingestion",
     "plan_narrative",
     "plan_promotion",
+    "plan_recall",
     "plan_rollback",
     "rank_entries",
     "read_admitted",

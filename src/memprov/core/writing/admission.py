@@ -22,11 +22,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from enum import StrEnum
 
 from attrs import field, frozen
 
-from memprov.core.records import SessionKind, SessionRecord, SessionState, is_dream_narrative, key_kind, strings
+from memprov.core.records import Choice, SessionKind, SessionRecord, SessionState, is_dream_narrative, key_kind, strings
 from memprov.core.text import WSP, digest, json_text
 from memprov.errors import PolicyError
 
@@ -41,7 +40,7 @@ _LISTS = {"hookExternalContentSources": "hook_sources", "channels": "channels", 
 _UNMISTAKABLE = frozenset({"memoryPolicy", "excludeSessions", "hookExternalContentSources", "chatTypes"})
 
 
-class Purpose(StrEnum):
+class Purpose(Choice):
     """What a session's text would be read for."""
 
     INGESTION = "ingestion"

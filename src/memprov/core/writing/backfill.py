@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, tzinfo
-from enum import StrEnum
 
 from attrs import evolve, frozen
 
-from memprov.core.records import Origin, OriginClass
+from memprov.core.records import Choice, Origin, OriginClass
 from memprov.core.state import Checkpoint, IngestState
 from memprov.core.text import collapse, digest, strip_speaker
 from memprov.core.writing.admission import Admission
@@ -59,7 +58,7 @@ _SHOWN = 5
 _CLASSES = (OriginClass.OWNER, OriginClass.AGENT)
 
 
-class BackfillMode(StrEnum):
+class BackfillMode(Choice):
     """What a backfill writes: nothing, the diary only, or everything."""
 
     PREVIEW = "preview"

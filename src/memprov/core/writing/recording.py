@@ -1,12 +1,17 @@
-"""Staging claims: what a statement does to the recall store, and the origins that go with it (FACTS 2.7, 4.1, 5.2).
+"""What statements and questions do to the recall store, and the origins that go with them (FACTS 2.7, 4.1, 5.2).
 
 A claim that several sessions state is one entry with every origin, and within one query and day it counts once (F9,
 B02). A claim that was forgotten and comes again starts fresh: it inherits neither counts nor ranking signals (B12).
+
+A recall is what lets a claim be promoted: that somebody asked for it, in different words, on different days. It stages
+nothing and writes no text, it only counts at entries that are there, so that what was forgotten in the meantime does
+not come back (I6). A hit is a chunk and holds many claims. Those are recalled that share a telling word with the
+question; where none does, all of them if it was found by meaning, and none if by a word that says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from attrs import evolve, frozen
@@ -15,18 +20,31 @@ from memprov.core.lineage import join_origins
 from memprov.core.records import Origin, Provenance, SessionRecord, chunk_provenance
 from memprov.core.state import IngestState, StagedEntry, evicted_entries
 from memprov.core.text import (
+    SessionMatcher,
     claim_hash,
     claim_key,
     collapse,
     concept_tags,
     is_memory_echo,
+    plain,
     query_hash,
     ranged_key,
     strip_speaker,
 )
-from memprov.core.writing.candidates import truncated
+from memprov.core.writing.candidates import snippet_of, truncated
+from memprov.core.writing.effects import StageEntries, WriteEffect
 
-__all__ = ["SESSION_SCORE", "Claim", "SignalKind", "Staged", "origin_of", "stage_claims"]
+__all__ = [
+    "SESSION_SCORE",
+    "Claim",
+    "Found",
+    "RecallReport",
+    "SignalKind",
+    "Staged",
+    "origin_of",
+    "plan_recall",
+    "stage_claims",
+]
 
 #: The score of a line from a session, before ranking.
 SESSION_SCORE = 0.58
@@ -162,3 +180,91 @@ def _recent(values: tuple[str, ...], value: str, limit: int) -> tuple[str, ...]:
 def _merged(old: Provenance | None, new: Provenance) -> Provenance:
     """Trust only falls (I7), and who does not say what a statement supersedes takes nothing back."""
     return new if old is None else chunk_provenance((old, new))
+
+
+# --- recall -----------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Found:
+    """A hit as far as recall looks at it: where it is, what it says, its best rank, from 1, and whether its meaning
+    found it.
+    """
+
+    path: str
+    text: str
+    rank: int
+    by_meaning: bool = False
+
+
+@frozen
+class RecallReport:
+    """Which staged entries were recalled, by key, and how many hits say what no entry says, or are forgotten."""
+
+    recalled: tuple[str, ...] = ()
+    unmatched: int = 0
+    forgotten: int = 0
+
+
+@frozen
+class RecallPlan:
+    """The effects of one recall, and what they amount to."""
+
+    effects: tuple[WriteEffect, ...]
+    report: RecallReport
+
+
+def plan_recall(state: IngestState, query: str, found: Iterable[Found], *, now_ms: int, today: str) -> RecallPlan:
+    """Count one question at the entries that its hits say.
+
+    An entry scores the reciprocal rank of its best hit. One question counts once a day, however often it is asked.
+    """
+    by_claim: dict[str, list[StagedEntry]] = {}
+    for entry in state.entries:
+        by_claim.setdefault(_claim(entry.snippet), []).append(entry)
+    forgotten = SessionMatcher(state.agent_id, state.tombstones)
+    scores: dict[str, float] = {}
+    unmatched = gone = 0
+    for hit in found:
+        if forgotten.owns_path(hit.path):
+            gone += 1
+            continue
+        said = _said(hit, query, by_claim)
+        unmatched += not said
+        for entry in said:
+            scores[entry.key] = max(scores.get(entry.key, 0.0), 1 / max(hit.rank, 1))
+    hashed = query_hash(query)
+    changed = tuple(
+        _recalled(entry, hashed, scores[entry.key], now_ms, today)
+        for entry in state.entries
+        if entry.key in scores and not (hashed in entry.user_query_hashes and today in entry.recall_days)
+    )
+    report = RecallReport(tuple(sorted(scores)), unmatched, gone)
+    return RecallPlan((StageEntries(changed),) if changed else (), report)
+
+
+def _said(hit: Found, query: str, by_claim: Mapping[str, list[StagedEntry]]) -> list[StagedEntry]:
+    """The entries of a chunk's lines that answer the query."""
+    claims = dict.fromkeys(_claim(snippet_of(line)) for line in hit.text.split("\n"))
+    known = [claim for claim in claims if claim in by_claim]
+    words = concept_tags(query)
+    meant = [claim for claim in known if any(word in claim for word in words)]
+    return [entry for claim in meant or (known if hit.by_meaning else ()) for entry in by_claim[claim]]
+
+
+def _claim(snippet: str) -> str:
+    """A snippet in the form in which two say the same, whoever said it, before or after it was made harmless."""
+    return collapse(plain(strip_speaker(snippet))).lower()
+
+
+def _recalled(entry: StagedEntry, hashed: str, score: float, now_ms: int, today: str) -> StagedEntry:
+    return evolve(
+        entry,
+        recall_count=entry.recall_count + 1,
+        total_score=entry.total_score + score,
+        max_score=max(entry.max_score, score),
+        last_recalled_at_ms=max(now_ms, entry.last_recalled_at_ms or 0),
+        query_hashes=_recent(entry.query_hashes, hashed, _MAX_QUERIES),
+        user_query_hashes=_recent(entry.user_query_hashes, hashed, _MAX_QUERIES),
+        recall_days=_recent(entry.recall_days, today, _MAX_DAYS),
+    )

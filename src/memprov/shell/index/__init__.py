@@ -6,7 +6,7 @@ holds no lock; publishing takes a moment, under the lock, and lets through only 
 
 from memprov.shell.index.embedding import Embedder
 from memprov.shell.index.reconcile import ReconcileReport, reconcile
-from memprov.shell.index.search import Hit, search
+from memprov.shell.index.search import Hit, record_recall, search
 from memprov.shell.index.sync import (
     IndexReport,
     PreparedIndex,
@@ -27,6 +27,7 @@ __all__ = [
     "publish_index",
     "rebuild_index",
     "reconcile",
+    "record_recall",
     "search",
     "sync_index",
     "use_lancedb",

@@ -11,8 +11,9 @@ common scale of BM25 and distance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, tzinfo
 from typing import Literal, get_args
 
 import apsw
@@ -23,7 +24,9 @@ from numpy.typing import NDArray
 from memprov.core.index import query_terms
 from memprov.core.records import OriginClass, Provenance, SessionKind, eligible, frame_recall
 from memprov.core.text import json_text
+from memprov.core.writing import Found, RecallReport, day_of, plan_recall
 from memprov.errors import InputError, RefusedError, SchemaError
+from memprov.shell.arguments import moment, native, need, zone_of
 from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.embedding import Embedder, embed
 from memprov.shell.index.ledger import revision_of
@@ -34,7 +37,7 @@ from memprov.shell.vectors import ExactVectors, SqliteVecVectors, VectorIndex, V
 from memprov.shell.vectors.mirror import trusted_mirror
 from memprov.shell.vectors.port import checked_limit
 
-__all__ = ["Engine", "Hit", "reading", "search"]
+__all__ = ["Engine", "Hit", "reading", "record_recall", "search"]
 
 Engine = Literal["auto", "exact", "sqlite-vec"]
 
@@ -44,6 +47,8 @@ _TRIGRAM = 3
 _MOST_PIECES = 256
 #: How many rows of each ranking are looked at for a page of hits.
 _DEPTH = 4
+#: The rank of a hit that has none.
+_DEEPEST = 1000
 
 
 @frozen
@@ -80,18 +85,62 @@ def search(
     automatic: bool = False,
     engine: Engine = "auto",
     memory: VectorMemory | None = None,
+    record: bool = False,
+    now_ms: int | None = None,
 ) -> tuple[Hit, ...]:
     """The best hits for a query, best first. Any text is a query: nothing in it is syntax.
 
     With the embedder of the index, hits by meaning are joined in. ``automatic`` is for text that goes into a prompt
     unasked: only what the owner or the agent answers for is found. ``engine`` says what compares vectors: LanceDB where
     the store uses it and NumPy otherwise (``auto``), NumPy, or sqlite-vec. ``memory`` keeps vectors between calls.
+    ``record`` counts this as a recall, as ``record_recall`` does: for questions that somebody asked.
     """
+    native(store)
     checked_limit(limit)
     if engine not in get_args(Engine):
         raise InputError(f"there is no engine {engine!r}, but {', '.join(get_args(Engine))}")
     if not isinstance(query, str):
         raise InputError(f"a query is text, not {query!r:.40}")
+    hits = _found(store, query, embedder, limit, engine, memory, automatic=automatic)
+    if record:
+        record_recall(store, query, hits, now_ms=now_ms)
+    return hits
+
+
+def record_recall(
+    store: NativeStore, query: str, hits: Iterable[Hit], *, zone: tzinfo = UTC, now_ms: int | None = None
+) -> RecallReport:
+    """Count a question at the staged entries that its hits say: the signal by which they come to be promoted.
+
+    Nothing but counts is written, so that what was forgotten since the search does not come back (I6). One question
+    counts once for each day in ``zone``. Raises ``InputError`` for what is no hit, before anything is written.
+    """
+    now = moment(native(store), now_ms)
+    today = day_of(now, zone_of(zone))
+    found = [_hit(need(hit, Hit, "a hit")) for hit in hits]
+    with store.exclusive() as writer:
+        writer.stand_at(now)
+        plan = plan_recall(writer.ingest_state(), need(query, str, "query"), found, now_ms=now, today=today)
+        for effect in plan.effects:
+            writer.write(effect)
+    return plan.report
+
+
+def _hit(hit: Hit) -> Found:
+    ranks = [rank for rank in (hit.text_rank, hit.vector_rank) if rank is not None]
+    return Found(hit.path, hit.text, min(ranks, default=_DEEPEST), by_meaning=hit.vector_rank is not None)
+
+
+def _found(
+    store: NativeStore,
+    query: str,
+    embedder: Embedder | None,
+    limit: int,
+    engine: Engine,
+    memory: VectorMemory | None,
+    *,
+    automatic: bool,
+) -> tuple[Hit, ...]:
     vector = _query_vector(query, embedder)
     with reading(store) as ledger:
         skip = _skipped(ledger, store.layout.agent_id, automatic=automatic)

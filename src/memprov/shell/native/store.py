@@ -259,7 +259,7 @@ class NativeStore:
             yield connection
 
     def _now_ms(self) -> int:
-        return int(self.clock() * 1000)
+        return round(self.clock() * 1000)
 
 
 def open_store(

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 import apsw
-from attrs import field, frozen
+from attrs import define, field
 
 from memprov.core.consolidation import Sibling
 from memprov.core.lineage import Basis
@@ -67,7 +67,7 @@ __all__ = ["NativeWriter", "writing"]
 T = TypeVar("T")
 
 
-@frozen
+@define(eq=False)
 class NativeWriter:
     """The store while its lock is held. ``apply`` is for a purge, as the port says, ``write`` for all else."""
 
@@ -78,6 +78,10 @@ class NativeWriter:
     quiet: QuietReading
     calls: Calls
     erasures: list[Erasure] = field(factory=list)
+
+    def stand_at(self, now_ms: int) -> None:
+        """Stop the clock at one moment: all that is stamped from now on is of that time."""
+        self.clock = lambda: now_ms / 1000
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
         """As ``NativeStore.snapshot``, under the lock."""
@@ -243,7 +247,7 @@ class NativeWriter:
             raise InputError(f"the plan is for agent {agent_id!r}, the store for {self.layout.agent_id!r}")
 
     def _now_ms(self) -> int:
-        return int(self.clock() * 1000)
+        return round(self.clock() * 1000)
 
 
 @contextmanager
