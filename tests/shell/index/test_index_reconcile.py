@@ -36,10 +36,12 @@ def put_numbers(store: NativeStore, chunks: set[int], vectors: set[int], full_te
             ledger.execute("INSERT INTO chunk_provenance VALUES (?, 'agent', 'unknown', 0, NULL)", (str(n),))
         for n in sorted(chunks - full_text):
             ledger.execute("INSERT INTO chunks_text (chunks_text, rowid, text) VALUES ('delete', ?, 'word')", (n,))
+        (trigger,) = ledger.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_deleted'")
         ledger.execute("DROP TRIGGER chunks_deleted")
         for n in sorted(full_text - chunks):
             ledger.execute("DELETE FROM chunk_provenance WHERE chunk_id = ?", (str(n),))
             ledger.execute("DELETE FROM chunks WHERE chunk_rowid = ?", (n,))
+        ledger.execute(str(trigger[0]))
         for n in sorted(vectors):
             ledger.execute("INSERT INTO vectors VALUES (?, 1, x'0000803f')", (str(n),))
         for n in sorted(cache):

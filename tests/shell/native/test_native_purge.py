@@ -342,12 +342,12 @@ def test_D11_B80_three_hundred_thousand_ids_in_one_transaction_each(tmp_path: Pa
 @pytest.mark.parametrize("gone", [1, 40])
 def test_few_and_many_chunks_leave_the_full_text_as_if_they_had_never_been_there(tmp_path: Path, gone: int) -> None:
     store = fresh_store(tmp_path / "store")
-    texts = {f"c{number:03}": f"common zebra{number:03}q words" for number in range(400)}
+    texts = {f"c{number:03}": f"common zebra{number:03}q words" for number in range(900)}
     with unhurried(store) as writer:
         add_chunks(writer.ledger, texts)
         writer.ledger.execute(
             "INSERT INTO chunks_text (chunks_text, rowid, text) "
-            "SELECT 'delete', chunk_rowid, text FROM chunks WHERE chunk_id = 'c399'"
+            "SELECT 'delete', chunk_rowid, text FROM chunks WHERE chunk_id = 'c899'"
         )
         dropped = tuple(texts)[100 : 100 + gone]
         before = writer.snapshot().revision
@@ -357,9 +357,9 @@ def test_few_and_many_chunks_leave_the_full_text_as_if_they_had_never_been_there
         assert writer.apply(PurgeIndex(dropped, ()), Basis(lineage_digest(()), (), ()))
         assert writer.snapshot().revision == revision  # nothing was left to do, and nothing was done
         hits = writer.ledger.execute("SELECT count(*) FROM chunks_text WHERE chunks_text MATCH 'common'")
-        assert next(iter(hits)) == (399 - gone,)
+        assert next(iter(hits)) == (899 - gone,)
         chunks = {chunk.id: chunk.full_text for chunk in writer.snapshot().chunks.rows()}
-        assert chunks == {name: name != "c399" for name in texts if name not in dropped}
+        assert chunks == {name: name != "c899" for name in texts if name not in dropped}
     raw = Path(store.layout.ledger.path).read_bytes()
     assert not any(texts[name].split()[1].encode() in raw for name in dropped)
     assert texts["c000"].split()[1].encode() in raw

@@ -12,7 +12,7 @@ import apsw
 from memprov.core.lineage import Basis, join_origins, lineage_digest
 from memprov.core.purge import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.core.records import Origin
-from memprov.core.text import json_text, to_bytes
+from memprov.core.text import to_bytes
 from memprov.core.writing import (
     PruneOrigins,
     RecordOrigins,
@@ -44,8 +44,8 @@ __all__ = [
 
 #: Each full text of the chunks, and the chunks that belong into it.
 FULL_TEXTS = (("chunks_text", "chunks"), ("chunks_text_pieces", "unspaced_chunks"))
-#: How many chunks the full text takes in while it overwrites one in place.
-_CHEAPER_ANEW = 200
+#: How many chunks a full text merges while it overwrites one in place.
+_CHEAPER_MERGED = 700
 
 
 def record_tombstones(connection: apsw.Connection, effect: RecordTombstones, basis: Basis, now_ms: int) -> bool:
@@ -167,38 +167,30 @@ def release_origins(connection: apsw.Connection, effect: ReleaseOrigins) -> None
 def delete_chunks(connection: apsw.Connection, chunk_ids: tuple[str, ...]) -> None:
     """Chunks with their provenance, vectors and full text.
 
-    To overwrite one chunk's words in place costs the full text as much as to take in two hundred chunks (measured). So
-    where many go, it is emptied and given the chunks that stay, those alone that it had before.
+    To overwrite one chunk's words in place costs a full text as much as to merge seven hundred chunks (measured). So
+    where many go, they are only marked, and the full text is merged into one segment, in which nothing of them is left.
     """
-    present = sum(
-        _count(connection, "chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", batch)
-        for batch in batches(chunk_ids)
-    )
-    if not present:
-        return
-    emptied = [
-        (index, texts, _emptied(connection, index, texts))
-        for index, texts in FULL_TEXTS
-        if present * _CHEAPER_ANEW > _count(connection, f"{index}_docsize")
-    ]
+    merged = [index for index, _ in FULL_TEXTS if _is_cheaper_merged(connection, index, chunk_ids)]
+    for index in merged:
+        connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('secure-delete', 0)")
     for batch in batches(chunk_ids):
         connection.execute("DELETE FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))", (batch,))
-    for index, texts, unlisted in emptied:
-        connection.execute(
-            f"INSERT INTO {index} (rowid, text) SELECT chunk_rowid, text FROM {texts} "
-            "WHERE chunk_rowid NOT IN (SELECT value FROM json_each(?))",
-            (unlisted,),
+    for index in merged:
+        connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+        connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('secure-delete', 1)")
+
+
+def _is_cheaper_merged(connection: apsw.Connection, index: str, chunk_ids: tuple[str, ...]) -> bool:
+    listed = sum(
+        _count(
+            connection,
+            f"{index}_docsize WHERE id IN "
+            "(SELECT chunk_rowid FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?)))",
+            batch,
         )
-
-
-def _emptied(connection: apsw.Connection, index: str, texts: str) -> str:
-    """Empty a full text; the chunks that it lacked, as a JSON list, are not to be taken in again."""
-    rows = connection.execute(
-        f"SELECT chunk_rowid FROM {texts} WHERE chunk_rowid NOT IN (SELECT id FROM {index}_docsize)"
+        for batch in batches(chunk_ids)
     )
-    unlisted = json_text([integer(row[0]) for row in rows])
-    connection.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
-    return unlisted
+    return listed * _CHEAPER_MERGED > _count(connection, f"{index}_docsize")
 
 
 def _count(connection: apsw.Connection, what: str, *bindings: str) -> int:
