@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from memprov import (
     InputError,
     MemoryFile,
+    NameNotFoundError,
     Preimage,
     Selectors,
     forget,
@@ -26,7 +27,7 @@ from memprov import (
 from memprov.core.lineage import TransferEdge
 from memprov.core.purge import CutFile
 from memprov.core.text import Document
-from memprov.core.trace import Place, trace_entries, trace_line, trace_sessions
+from memprov.core.trace import Place, Trace, trace_entries, trace_lines, trace_sessions
 from memprov.shell.trace import trace
 from memprov.testing import synthetic_sessions, synthetic_snapshot, write_openclaw_store
 from tests.core.consolidation.test_planning import KILN, TEA, marked, owner, staged, world
@@ -60,23 +61,17 @@ def test_an_entry_is_traced_to_its_origins_its_places_and_the_way_it_came() -> N
 def test_a_line_leads_to_its_entry_and_a_corpus_line_to_its_session() -> None:
     memory = f"# Mine\n\n{marked('k', 's1', TEA)}  more of it\n\nby hand\n"
     snapshot = world(staged("k", "s1", TEA), memory=memory)
-    assert [trace_line(snapshot, "MEMORY.md", n)[0] for n in range(1, 9)] == [
-        (),
-        (),
-        ("k",),
-        ("k",),
-        ("k",),
-        (),
-        (),
-        (),
-    ]
-    assert trace_line(snapshot, CORPUS, 1) == ((), ("s1",))
-    assert trace_line(snapshot, CORPUS, 99) == trace_line(snapshot, "nowhere.md", 1) == ((), ())
+    of_k, of_nobody = (("k",), ()), ((), ())
+    expected = [of_nobody, of_nobody, of_k, of_k, of_k, of_nobody, of_nobody]
+    assert [trace_lines(snapshot, "MEMORY.md", n, n) for n in range(1, 8)] == expected
+    assert trace_lines(snapshot, "MEMORY.md", 1, 99) == of_k
+    assert trace_lines(snapshot, CORPUS, 1, 9) == ((), ("s1",))
+    assert trace_lines(snapshot, CORPUS, 99, 99) is trace_lines(snapshot, "nowhere.md", 1, 1) is None
 
 
 def test_a_dangling_marker_is_traced_too() -> None:
     snapshot = world(memory="<!-- openclaw-memory-promotion:k -->\n\ntext\n")
-    assert trace_line(snapshot, "MEMORY.md", 1) == (("k",), ())
+    assert trace_lines(snapshot, "MEMORY.md", 1, 1) == (("k",), ())
 
 
 @given(snapshots(), st.sampled_from(["s1", "s2", "s3"]))
@@ -108,6 +103,55 @@ def test_a_session_is_asked_for_by_id_or_key_and_one_thing_at_a_time() -> None:
     for no_place in ("MEMORY.md", "MEMORY.md:", "MEMORY.md:0", ":3", "MEMORY.md:-1", "MEMORY.md:\u0663", ""):
         with pytest.raises(InputError, match="no PATH:LINE"):
             trace(store, file=no_place)
+
+
+def test_F64a_every_form_in_which_a_place_or_session_is_printed_is_understood() -> None:
+    sessions = synthetic_sessions(20)
+    store = ModelStore(synthetic_snapshot(20), sessions)
+    some = next(s for s in sessions if s.session_key and s.kind == "interactive")
+    answer = trace(store, session=some.session_id).session
+    assert answer is not None
+    corpus, memory = answer.corpus[0], answer.memory[0]
+    for place in (corpus, memory):
+        for form in ("{0}:{1}", "{0}#L{1}", "{0}:{1}-{1}", "{0}#L{1}-L{1}", "./{0}:{1}"):
+            assert trace(store, file=form.format(place.path, place.line)) == trace(
+                store, file=f"{place.path}:{place.line}"
+            )
+    path = f"sessions/main/{some.session_id}.jsonl"
+    for form in (f"{path}:3", f"{path}#L3-L9", f"{path}:3-9"):
+        assert trace(store, file=form).session == answer, "a search hit of a transcript leads to its session"
+    for name in (path, f"main:{path}", f"main/{path}", f"[main/{path}#L2]", f"{some.session_id}.jsonl"):
+        assert trace(store, session=name).session == answer
+
+
+def test_what_does_not_exist_is_another_answer_than_what_nothing_is_known_of() -> None:
+    sessions = synthetic_sessions(20)
+    snapshot = synthetic_snapshot(20)
+    store = ModelStore(
+        evolve(snapshot, files=(*snapshot.files, MemoryFile("memory/by-hand.md", "by hand\n"))), sessions
+    )
+    some = next(s for s in sessions if s.session_key and s.kind == "interactive")
+    assert trace(store, file="memory/by-hand.md:1") == Trace("main")
+    missing: list[tuple[dict[str, str], str]] = [
+        ({"file": "memory/by-hand.md:9"}, "has a line"),
+        ({"file": "nowhere.md:1"}, "has a line"),
+        ({"file": "sessions/main/nobody.jsonl:3"}, "no session"),
+        ({"session": "nobody"}, "no session 'nobody'"),
+        ({"session": some.session_id.upper()}, "did you mean"),
+        ({"entry": "nothing"}, "no entry 'nothing'"),
+        ({"entry": some.session_id}, "--session"),
+        ({"entry": "sessions/main/x.jsonl"}, "--session"),
+        ({"entry": "MEMORY.md:3"}, "--file"),
+    ]
+    for question, message in missing:
+        with pytest.raises(NameNotFoundError, match=message):
+            trace(store, **question)
+    for question, message in (
+        ({"session": "memory:claim:0123456789ab"}, "--entry"),
+        ({"session": "MEMORY.md:3"}, "--file"),
+    ):
+        with pytest.raises(InputError, match=message):
+            trace(store, **question)
 
 
 def test_an_openclaw_store_is_traced_without_edges(tmp_path: Path) -> None:

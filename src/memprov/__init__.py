@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         InputError,
         LockHeldError,
         MemprovError,
+        NameNotFoundError,
         PartialError,
         PolicyError,
         RefusedError,
@@ -182,6 +183,7 @@ __all__ = [
     "MemprovError",
     "Message",
     "ModelFailure",
+    "NameNotFoundError",
     "NativeStore",
     "NeedleKind",
     "OpenClawStore",
@@ -303,8 +305,8 @@ _HOMES = {
             "decide_admission explain_policy"
         ),
         "memprov.errors": (
-            "ConflictError CorruptStoreError InputError LockHeldError MemprovError PartialError PolicyError "
-            "RefusedError SchemaError SelectorError StalePlanError StaleStateError StoreNotFoundError"
+            "ConflictError CorruptStoreError InputError LockHeldError MemprovError NameNotFoundError PartialError "
+            "PolicyError RefusedError SchemaError SelectorError StalePlanError StaleStateError StoreNotFoundError"
         ),
         "memprov.shell.consolidation": "ConsolidationModel consolidate",
         "memprov.shell.index": (

@@ -15,6 +15,7 @@ __all__ = [
     "InputError",
     "LockHeldError",
     "MemprovError",
+    "NameNotFoundError",
     "PartialError",
     "PolicyError",
     "RefusedError",
@@ -50,6 +51,12 @@ class PolicyError(InputError):
 
 class StoreNotFoundError(InputError):
     """There is no store, agent or workspace at the place that was named."""
+
+
+class NameNotFoundError(InputError):
+    """There is no entry, session or line of the name that was asked for. To exist, and nothing to be known of it, is an
+    answer.
+    """
 
 
 class RefusedError(MemprovError):

@@ -77,7 +77,7 @@ def describe_trace(answer: Trace) -> Iterator[str]:
         yield from _entry(entry)
     yield from _more(len(answer.entries))
     if session is None and not answer.entries:
-        yield "It belongs to no entry and to no session that is known."
+        yield "It is there, and belongs to no entry and to no session that is known."
 
 
 def _entry(entry: EntryTrace) -> Iterator[str]:

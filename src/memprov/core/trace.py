@@ -19,7 +19,17 @@ from memprov.core.records import MemoryFile, Origin, OriginClass
 from memprov.core.state import MemorySnapshot
 from memprov.core.text import Document, SessionMatcher, corpus_owner, mentions_promotion, scan_corpus, to_bytes
 
-__all__ = ["EntryTrace", "Place", "SessionTrace", "Trace", "trace_entries", "trace_line", "trace_sessions"]
+__all__ = [
+    "EntryTrace",
+    "Place",
+    "SessionTrace",
+    "Trace",
+    "is_known_entry",
+    "is_known_session",
+    "trace_entries",
+    "trace_lines",
+    "trace_sessions",
+]
 
 
 @frozen(order=True)
@@ -158,22 +168,43 @@ def trace_sessions(snapshot: MemorySnapshot, session_ids: Iterable[str]) -> Sess
     )
 
 
-def trace_line(snapshot: MemorySnapshot, path: str, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The entries that a line of a memory file belongs to, or the session that a line of the corpus is of."""
+def trace_lines(
+    snapshot: MemorySnapshot, path: str, first: int, last: int
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The entries that these lines of a memory file belong to, or the sessions that these lines of the corpus are of.
+
+    Lines count from 1. ``None`` says that there is no such file or line, which is not the same as nothing known of it.
+    """
     for file in snapshot.files:
         if path in (file.path, *file.aliases):
             document = Document(file.text.removeprefix("\ufeff"))
-            at = number - 1
-            if at in document.entry_at:
-                return tuple(dict.fromkeys(document.entry_at[at].keys)), ()
-            run = document.run_at.get(at)
-            return (() if run is None else tuple(dict.fromkeys(run.keys))), ()
+            numbers = range(first - 1, min(last, len(document.lines)))
+            keys = dict.fromkeys(key for at in numbers for key in _keys_at(document, at))
+            return (tuple(keys), ()) if numbers else None
     for file in snapshot.corpus:
         if path in (file.path, *file.aliases):
-            lines = file.text.split("\n")
-            owner = corpus_owner(lines[number - 1], snapshot.store.agent_id) if number <= len(lines) else None
-            return (), (() if owner is None else (owner,))
-    return (), ()
+            lines = file.text.split("\n")[first - 1 : last]
+            owners = dict.fromkeys(corpus_owner(line, snapshot.store.agent_id) for line in lines)
+            return ((), tuple(owner for owner in owners if owner is not None)) if lines else None
+    return None
+
+
+def _keys_at(document: Document, at: int) -> tuple[str, ...]:
+    """The keys of the entry that a line, from 0, belongs to, or of the markers that stand there without one."""
+    if at in document.entry_at:
+        return tuple(document.entry_at[at].keys)
+    run = document.run_at.get(at)
+    return () if run is None else tuple(run.keys)
+
+
+def is_known_entry(entry: EntryTrace) -> bool:
+    """Whether anything here names the entry."""
+    return bool(entry.origins or entry.places or entry.preimages or entry.chunks or entry.transfers or entry.siblings)
+
+
+def is_known_session(session: SessionTrace) -> bool:
+    """Whether anything here is of the session, or it is recorded as forgotten."""
+    return bool(session.forgotten or session.entry_keys or session.corpus or session.memory)
 
 
 def _removed(file: MemoryFile, rules: ScrubRules) -> Iterator[Place]:

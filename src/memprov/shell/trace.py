@@ -3,46 +3,91 @@
 from __future__ import annotations
 
 import os
+import re
 
-from memprov.core.purge import Selectors, select_sessions
-from memprov.core.trace import Trace, trace_entries, trace_line, trace_sessions
-from memprov.errors import InputError
+from memprov.core.purge import SelectionSource, Selectors, read_reference
+from memprov.core.trace import (
+    Trace,
+    is_known_entry,
+    is_known_session,
+    trace_entries,
+    trace_lines,
+    trace_sessions,
+)
+from memprov.errors import InputError, NameNotFoundError
 from memprov.shell.port import Store
+from memprov.shell.selecting import resolve
 
 __all__ = ["trace"]
 
+#: ``PATH:LINE``, and the other ways in which a place is printed: ``PATH:1-2``, ``PATH#L1``, ``PATH#L1-L2``.
+_PLACE = re.compile(r"(.+?)(?::([0-9]{1,9})(?:-([0-9]{1,9}))?|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)", re.DOTALL)
+
 
 def trace(store: Store, *, entry: str | None = None, session: str | None = None, file: str | None = None) -> Trace:
-    """Where an entry, a session (id or key) or a line (``PATH:LINE``, relative to the workspace) comes from, or led to.
+    """Where an entry, a session (id, key, or any printed form) or a line comes from, or led to.
 
-    Exactly one of them. Of a line that belongs to no entry and no session nothing is known: the answer is empty. Raises
-    ``InputError`` for another question.
+    Exactly one of them. A line is ``PATH:LINE``, or ``PATH#L1-L2`` as a search hit names it, relative to the workspace;
+    one of an indexed transcript leads to its session. Of a line that is there and belongs to no entry and no session
+    nothing is known: the answer is empty. Raises ``NameNotFoundError`` for what is not there at all, and ``InputError``
+    for another question.
     """
     if sum(question is not None for question in (entry, session, file)) != 1:
         raise InputError("ask about one thing: an entry, a session, or a file and line")
-    agent = store.identity.agent_id
     if session is not None:
-        selectors = Selectors(sessions=[session])
-        selectors.require()
-        ids = select_sessions(store.catalogue(), selectors, agent).session_ids
-        snapshot = store.snapshot()
-        of_session = trace_sessions(snapshot, ids)
-        return Trace(agent, trace_entries(snapshot, of_session.entry_keys), of_session)
-    snapshot = store.snapshot()
+        return _of_session(store, session)
     if entry is not None:
-        if not entry.strip():
-            raise InputError("an entry key is not blank")
-        return Trace(agent, trace_entries(snapshot, [entry]))
-    path, number = _place(file or "", store.identity.workspace_root)
-    keys, sessions = trace_line(snapshot, path, number)
-    of_line = trace_sessions(snapshot, sessions) if sessions else None
-    return Trace(agent, trace_entries(snapshot, keys), of_line)
+        return _of_entry(store, entry)
+    return _of_place(store, file or "")
 
 
-def _place(place: str, workspace: str) -> tuple[str, int]:
-    path, separator, line = place.rpartition(":")
-    if not (separator and path and line.isascii() and line.isdecimal() and len(line) < 10 and int(line)):
+def _of_session(store: Store, name: str) -> Trace:
+    agent = store.identity.agent_id
+    selection = resolve(store, Selectors(sessions=[name]))
+    snapshot = store.snapshot()
+    answer = trace_sessions(snapshot, selection.session_ids)
+    if all(r.source is SelectionSource.UNRESOLVED for r in selection.resolutions) and not is_known_session(answer):
+        raise NameNotFoundError("; ".join((f"there is no session {name!r} of agent {agent!r}", *selection.warnings)))
+    return Trace(agent, trace_entries(snapshot, answer.entry_keys), answer)
+
+
+def _of_entry(store: Store, key: str) -> Trace:
+    if not key.strip():
+        raise InputError("an entry key is not blank")
+    agent = store.identity.agent_id
+    entries = trace_entries(store.snapshot(), [key])
+    if any(map(is_known_entry, entries)):
+        return Trace(agent, entries)
+    sessions = {name for r in store.catalogue() if r.agent_id == agent for name in (r.session_id, r.session_key)}
+    hint = ""
+    if key in sessions or read_reference(key, agent) is not None:
+        hint = ": that is a session (memprov trace --session)"
+    elif _PLACE.fullmatch(key) and not key.startswith("memory:"):
+        hint = ": that is a line (memprov trace --file)"
+    raise NameNotFoundError(f"there is no entry {key!r}{hint}")
+
+
+def _of_place(store: Store, place: str) -> Trace:
+    agent = store.identity.agent_id
+    path, first, last = _parsed(place, store.identity.workspace_root)
+    named = read_reference(path, agent) if path.startswith("sessions/") else None
+    if named is not None:
+        return _of_session(store, path)
+    snapshot = store.snapshot()
+    found = trace_lines(snapshot, path, first, last)
+    if found is None:
+        raise NameNotFoundError(f"no memory file and no corpus file has a line {place!r}")
+    keys, sessions = found
+    return Trace(agent, trace_entries(snapshot, keys), trace_sessions(snapshot, sessions) if sessions else None)
+
+
+def _parsed(place: str, workspace: str) -> tuple[str, int, int]:
+    """The path, relative to the workspace, and the first and last line."""
+    match = _PLACE.fullmatch(place)
+    first = 0 if match is None else int(match[2] or match[4])
+    if match is None or not first:
         raise InputError(f"{place!r} is no PATH:LINE, with lines counted from 1")
+    path = match[1]
     if os.path.isabs(path):
         path = os.path.relpath(path, workspace)
-    return os.path.normpath(path).replace(os.sep, "/"), int(line)
+    return os.path.normpath(path).replace(os.sep, "/"), first, max(first, int(match[3] or match[5] or first))

@@ -22,6 +22,7 @@ from memprov.core.purge.effects import (
     TrimEvents,
     TrimRewinds,
 )
+from memprov.core.purge.naming import read_reference
 from memprov.core.purge.plan import MAX_PLAN_BYTES, Level, PurgePlan, apply_to_snapshot, plan_atoms
 from memprov.core.purge.planning import Mapper, plan_by_asking, plan_purge
 from memprov.core.purge.questions import (
@@ -123,6 +124,7 @@ __all__ = [
     "plan_by_asking",
     "plan_purge",
     "promotion_keys",
+    "read_reference",
     "rewind_key",
     "scrub_text",
     "select_sessions",
