@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Selection,
         SelectionSource,
         Selectors,
+        Suspect,
         apply_to_snapshot,
         plan_purge,
         scrub_text,
@@ -66,8 +67,9 @@ if TYPE_CHECKING:
         SessionRecord,
         SessionState,
         StoreIdentity,
+        ToolCall,
     )
-    from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+    from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, RetainedText, StaleCopy
     from memprov.core.text import Snippet, references_session, session_id_from_file_name
     from memprov.core.trace import EntryTrace, Place, SessionTrace, Trace
     from memprov.core.writing import (
@@ -211,6 +213,7 @@ __all__ = [
     "RefusedError",
     "Report",
     "Resolution",
+    "RetainedText",
     "RewindBatch",
     "RollbackReport",
     "SchemaError",
@@ -232,7 +235,9 @@ __all__ = [
     "StaleStateError",
     "StoreIdentity",
     "StoreNotFoundError",
+    "Suspect",
     "Thresholds",
+    "ToolCall",
     "Trace",
     "TranscriptReader",
     "Transfer",
@@ -289,14 +294,14 @@ _HOMES = {
         "memprov.core.proof": "Control Finding NeedleKind Spot Verdict Verification",
         "memprov.core.purge": (
             "Artifacts CuratedWriteLine ExtraArtifacts Level ParticipantMatch PurgePlan Report Resolution Scrub "
-            "ScrubRules Selection SelectionSource Selectors apply_to_snapshot plan_purge scrub_text "
+            "ScrubRules Selection SelectionSource Selectors Suspect apply_to_snapshot plan_purge scrub_text "
             "select_sessions"
         ),
         "memprov.core.records": (
             "CuratedWrite HostEvent Identity IndexSource MemoryFile Origin OriginClass Preimage RecallEntry "
-            "RewindBatch SessionKind SessionRecord SessionState StoreIdentity"
+            "RewindBatch SessionKind SessionRecord SessionState StoreIdentity ToolCall"
         ),
-        "memprov.core.state": "Chunk ChunkTable MemorySnapshot StaleCopy",
+        "memprov.core.state": "Chunk ChunkTable MemorySnapshot RetainedText StaleCopy",
         "memprov.core.text": "Snippet references_session session_id_from_file_name",
         "memprov.core.trace": "EntryTrace Place SessionTrace Trace",
         "memprov.core.writing": (

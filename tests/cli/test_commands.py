@@ -83,6 +83,7 @@ FIELDS = [
     "warnings",
     "planDigest",
     "level",
+    "suspects",
 ]
 COUNTERS = [
     "memoryFiles",

@@ -17,10 +17,12 @@ from memprov import (
     OriginTable,
     Preimage,
     RecallEntry,
+    RetainedText,
     RewindBatch,
     Selection,
     Selectors,
     SessionRecord,
+    Snippet,
     StaleCopy,
     StoreIdentity,
     select_sessions,
@@ -53,7 +55,11 @@ def corpus_line(session: str, sentence: str) -> str:
 @st.composite
 def blocks(draw: st.DrawFn) -> str:
     """One block of a memory file."""
-    kind = draw(st.sampled_from(("entry", "inline", "prose", "row", "section", "heading", "blank", "marker", "fence")))
+    kind = draw(
+        st.sampled_from(
+            ("entry", "inline", "prose", "row", "section", "heading", "blank", "marker", "fence", "managed")
+        )
+    )
     key, session, sentence = draw(keys), draw(sessions), draw(sentences)
     match kind:
         case "entry":
@@ -73,6 +79,8 @@ def blocks(draw: st.DrawFn) -> str:
             return "## Notes by hand\n"
         case "marker":
             return f"{promotion_marker(key)}\n\n"
+        case "managed":
+            return f"<!-- openclaw:dreaming:diary:start -->\n- {sentence}\n<!-- openclaw:dreaming:diary:end -->\n"
         case "fence":
             return "```\nsome code\n```\n"
         case _:
@@ -159,6 +167,10 @@ def snapshots(draw: st.DrawFn) -> MemorySnapshot:
         cache_rows=draw(st.integers(0, 3)),
         internal_sessions=frozenset(draw(st.lists(sessions, max_size=1))),
         ledger_writes=(CuratedWrite("USER.md", 5, session_id=draw(sessions)),),
+        retained=tuple(
+            RetainedText(session, tuple(Snippet(f"User: {said}") for said in draw(st.lists(sentences, max_size=2))))
+            for session in draw(st.lists(sessions, max_size=2, unique=True))
+        ),
     )
 
 

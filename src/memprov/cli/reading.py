@@ -134,6 +134,7 @@ def _review(report: Report) -> Iterator[str]:
         ("files that these sessions wrote", [line.relative_path for line in report.curated_writes]),
         ("markers without an origin here", list(report.untargetable_entry_keys)),
         ("of which another agent has the origin", list(report.sibling_entry_keys)),
+        ("lines that may be of these sessions", [f"{s.path}:{s.line}: {s.reason}" for s in report.suspects]),
         ("refusals", list(report.refusals)),
         ("warnings", list(report.warnings)),
     )

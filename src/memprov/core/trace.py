@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from attrs import frozen
 
 from memprov.core.lineage import TransferEdge, edges_to, entry_classes
-from memprov.core.purge import ScrubRules, is_phase_report, promotion_keys, scrub_text
-from memprov.core.records import MemoryFile, Origin, OriginClass
+from memprov.core.purge import ScrubRules, promotion_keys, scrub_text
+from memprov.core.records import MemoryFile, Origin, OriginClass, is_phase_report
 from memprov.core.state import MemorySnapshot
 from memprov.core.text import Document, SessionMatcher, corpus_owner, mentions_promotion, scan_corpus, to_bytes
 
@@ -158,7 +158,9 @@ def trace_sessions(snapshot: MemorySnapshot, session_ids: Iterable[str]) -> Sess
     matcher = SessionMatcher(agent, ids)
     keys = snapshot.origins.select(ids).entry_keys
     scans = [scan for file in snapshot.corpus if (scan := scan_corpus(file, matcher)) is not None]
-    rules = ScrubRules(agent, ids, keys, dict.fromkeys(snippet for scan in scans for snippet in scan.snippets))
+    snippets = dict.fromkeys(snippet for scan in scans for snippet in scan.snippets)
+    retained = [snippet for text in snapshot.retained if text.session_id in ids for snippet in text.snippets]
+    rules = ScrubRules(agent, ids, keys, snippets, retained)
     return SessionTrace(
         session_ids=ids,
         entry_keys=keys,

@@ -44,7 +44,7 @@ def trace(store: Store, *, entry: str | None = None, session: str | None = None,
 def _of_session(store: Store, name: str) -> Trace:
     agent = store.identity.agent_id
     selection = resolve(store, Selectors(sessions=[name]))
-    snapshot = store.snapshot()
+    snapshot = store.snapshot(selection)
     answer = trace_sessions(snapshot, selection.session_ids)
     if all(r.source is SelectionSource.UNRESOLVED for r in selection.resolutions) and not is_known_session(answer):
         raise NameNotFoundError("; ".join((f"there is no session {name!r} of agent {agent!r}", *selection.warnings)))

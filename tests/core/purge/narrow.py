@@ -21,15 +21,17 @@ from memprov.core.purge import (
     Question,
     RecallUnder,
     RestOf,
+    SaidBy,
     StatePart,
     StateUnder,
     Surroundings,
     TextsUnder,
     facts_of,
-    is_phase_report,
     promotion_keys,
 )
 from memprov.core.purge.derived import event_words
+from memprov.core.purge.texts import scrub_file
+from memprov.core.records import is_diary, is_machine_path, is_phase_report
 from memprov.core.text import corpus_owner, scan_corpus
 
 __all__ = ["least_from", "nothing_for"]
@@ -49,6 +51,8 @@ def least_from(snapshot: MemorySnapshot, question: Question) -> Answer:
             return KnownKeys(mine.keys & asked, (snapshot.sibling_keys | others) & asked)
         case CorpusOf():
             return tuple(file for file in snapshot.corpus if scan_corpus(file, question.sessions) is not None)
+        case SaidBy():
+            return tuple(text for text in snapshot.retained if text.session_id in question.session_ids)
         case TextsUnder():
             return _texts(snapshot, question)
         case RecallUnder():
@@ -85,7 +89,8 @@ def least_from(snapshot: MemorySnapshot, question: Question) -> Answer:
 
 def _texts(snapshot: MemorySnapshot, question: TextsUnder) -> MemoryTexts:
     needed = [
-        scrub_text(file.text, question.rules, phase_report=is_phase_report(file.path)).changed
+        scrub_file(file, question.rules).suspects
+        or scrub_text(file.text, question.rules, phase_report=is_phase_report(file.path)).changed
         or (is_phase_report(file.path) and any(path in file.text for path in question.citing))
         for file in snapshot.files
     ]
@@ -106,6 +111,7 @@ def _recall(recall: Iterable[RecallEntry], rules: ScrubRules) -> tuple[RecallEnt
         or rules.sessions.owns_path(row.path)
         or corpus_owner(row.snippet, rules.agent_id) in rules.session_ids
         or rules.quotations.quoted_lines(row.snippet.replace("\n", " "))
+        or (is_machine_path(row.path) and rules.machine_quotations.quoted_lines(row.snippet.replace("\n", " ")))
     ]
     places = {(row.path, row.start_line, row.end_line) for row in chosen}
     return tuple(row for row in rows if (row.path, row.start_line, row.end_line) in places)
@@ -121,7 +127,13 @@ def _index(snapshot: MemorySnapshot, question: IndexUnder) -> IndexPart:
         for chunk in snapshot.chunks.rows()
         if chunk.path in question.changed
         or rules.sessions.owns_path(chunk.path)
-        or (chunk.source == "memory" and scrub_text(chunk.text, rules).changed)
+        or (
+            chunk.source == "memory"
+            and (
+                scrub_text(chunk.text, rules, phase_report=is_phase_report(chunk.path)).changed
+                or (is_diary(chunk.path) and rules.machine_quotations.quoted_lines(chunk.text))
+            )
+        )
         or (
             chunk.source == "sessions"
             and (
@@ -170,7 +182,7 @@ def nothing_for(question: Question) -> Answer:
             return OriginTable.from_rows(())
         case KeyOwners():
             return KnownKeys()
-        case CorpusOf() | RecallUnder():
+        case CorpusOf() | RecallUnder() | SaidBy():
             return ()
         case TextsUnder():
             return MemoryTexts()

@@ -19,7 +19,9 @@ from memprov import (
     OriginTable,
     PurgePlan,
     RecallEntry,
+    RetainedText,
     Selection,
+    Snippet,
     StoreIdentity,
     plan_purge,
 )
@@ -63,7 +65,11 @@ def test_I16_on_a_synthetic_store(number: int) -> None:
 ENTRY = f"{promotion_marker(KEYS[1])}\n{promotion_marker(KEYS[2])}\n- {SENTENCES[0]}\n"
 WORLD = MemorySnapshot(
     StoreIdentity("model", "main", "/state", "/workspace"),
-    files=(MemoryFile("MEMORY.md", f"{promotion_marker(KEYS[0])}\n- words\n\n{ENTRY}"), MemoryFile("notes.md", "x\n")),
+    files=(
+        MemoryFile("MEMORY.md", f"{promotion_marker(KEYS[0])}\n- words\n\n{ENTRY}"),
+        MemoryFile("notes.md", "x\n"),
+        MemoryFile("memory/dreaming/light/2026-11-25.md", f"- Candidate: {SENTENCES[2]}\n"),
+    ),
     corpus=(MemoryFile(CORPUS, corpus_line("s1", SENTENCES[0]) + corpus_line("s2", SENTENCES[1])),),
     origins=OriginTable.from_rows(
         Origin(key, "main", session) for key, session in zip(KEYS[:3], ("s1", "s2", "s2"), strict=True)
@@ -75,6 +81,7 @@ WORLD = MemorySnapshot(
         [Chunk("m1", "MEMORY.md", text=ENTRY), Chunk("m2", "other.md", text=f"- more {promotion_marker(KEYS[1])}\n")]
     ),
     ledger_writes=(CuratedWrite("USER.md", 5, session_id="s1"),),
+    retained=(RetainedText("s1", (Snippet(SENTENCES[2]),)),),
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 from attrs import evolve
 
 from memprov.core.purge import (
+    CutFile,
     CutPreimages,
     DropCheckpoints,
     DropOrigins,
@@ -30,9 +31,10 @@ from memprov.core.purge import (
 )
 from memprov.core.purge.effects import BatchTrim, PreimageCut
 from memprov.core.state import MemorySnapshot
-from memprov.core.text import cut, digest
+from memprov.core.text import QuotationMatcher, SessionMatcher, cut, digest, scan_corpus
 from memprov.errors import SchemaError
 from memprov.shell.openclaw import OpenClawStore, open_openclaw
+from memprov.shell.runner import forget, preview
 from tests.shell.openclaw.lab import Leftover, fingerprint
 
 Unpacked = Callable[[str], Path]
@@ -197,3 +199,43 @@ def test_case_G16_on_a_real_store(store_copy: Callable[..., Path]) -> None:
     with store.exclusive() as writer, pytest.raises(SchemaError, match="no such file"):
         writer.admit(tuple(effects))
     assert store.snapshot() == before
+
+
+@pytest.mark.needs_store("meta")
+def test_F05_D23_what_another_program_forgot_first_goes_from_the_reports(store_copy: Callable[..., Path]) -> None:
+    """OpenClaw took the corpus lines, and with them all that told whose a candidate without its label is."""
+    tree = store_copy("meta", "after-participant-tg-1001")
+    report = tree / "ws" / "memory" / "dreaming" / "light" / "2026-11-29.md"
+    others = report.read_text()
+    said = (
+        "The reading club meets at Larkspur hall on Tuesdays.",
+        "I will bring the Ambergate essays to the reading club.",
+    )
+    rows = "  - confidence: 0.58\n  - status: staged\n"
+    report.write_text(others + "".join(f"- Candidate: {text}\n{rows}" for text in said))
+    (tree / "ws" / "memory" / "club.md").write_text(f"# Club\n\n{said[0]}\n")
+    store, selectors = opened(tree), Selectors(participants=["tg-1001"])
+    plan = preview(store, selectors)
+    cut_files = [effect.path for effect in plan.effects if isinstance(effect, CutFile)]
+    assert cut_files == ["memory/dreaming/light/2026-11-29.md"]
+    assert [(suspect.path, suspect.line) for suspect in plan.report.suspects] == [("memory/club.md", 3)]
+    assert evolve(forget(store, selectors), dry_run=True) == plan.report
+    assert report.read_text() == others
+    again = preview(store, selectors)
+    assert again.removes_nothing
+    assert again.report.suspects == plan.report.suspects
+
+
+def test_D23_a_transcript_is_read_as_its_corpus_lines_were_written(
+    store_name: str, unpacked_store: Callable[[str], Path]
+) -> None:
+    store = opened(unpacked_store(store_name) / "before")
+    catalogue = store.catalogue()
+    selection = select_sessions(catalogue, Selectors(sessions=[record.session_id for record in catalogue]))
+    snapshot = store.snapshot(selection)
+    matcher = SessionMatcher("main", selection.session_ids)
+    scans = [scan for file in snapshot.corpus if (scan := scan_corpus(file, matcher)) is not None]
+    copied = {snippet for scan in scans for snippet in scan.snippets}
+    retained = QuotationMatcher(tuple(snippet for text in snapshot.retained for snippet in text.snippets))
+    assert len(retained.quoted_lines("\n".join(snippet.text for snippet in copied))) == len(copied) > 0
+    assert {snippet for snippet in copied if not snippet.cut} <= set(retained.snippets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +146,75 @@ def test_the_first_write_of_a_path_counts_and_only_selected_sessions_are_read(la
     assert lab.open().snapshot().transcript_writes == ()
 
 
-def test_rotated_windows_are_not_read_as_in_the_reference(lab: Lab) -> None:
+def test_F19_transcripts_of_rotated_generations_are_read_too(lab: Lab) -> None:
     key = lab.session("old", "agent:main:x", current=False)
     lab.session("new", key)
     for session_id in ("old", "new"):
         lab.says(session_id, message(call("write", {"path": f"memory/{session_id}.md"})))
-    assert [write.path for write in snapshot(lab, key).transcript_writes] == ["memory/new.md"]
+    assert {write.path for write in snapshot(lab, key).transcript_writes} == {"memory/new.md", "memory/old.md"}
+    assert {write.path for write in snapshot(lab, "old").transcript_writes} == {"memory/old.md"}
+
+
+WRITE = json.dumps(message(call("write", {"path": "USER.md"})))
+DEEP = WRITE.replace('"id": "t"', f'"id": {"[" * 9000}{"]" * 9000}')
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        (WRITE.replace('"id": "t"', '"id": "a\tb"'), False),
+        (WRITE[:-9], False),
+        ("\ufeff" + WRITE, False),
+        (WRITE + WRITE, False),
+        (WRITE.replace('"id": "t"', '"id": NaN'), False),
+        (WRITE.replace('"id": "t"', '"id": -Infinity'), False),
+        (DEEP[:-2], False),
+        (DEEP.replace("]" * 9000, "]" * 8999 + "}"), False),
+        (DEEP, True),
+        (WRITE.replace('"id": "t"', '"id": "\\ud83d"'), True),
+        (WRITE.replace('"id": "t"', '"id": "t", "id": "u"'), True),
+        (WRITE.replace('"id": "t"', f'"id": {"9" * 5000}'), True),
+        (WRITE.replace('"id": "t"', '"id": 1e999'), True),
+        (f" \t{WRITE}\r", True),
+    ],
+)
+@pytest.mark.parametrize("place", ["table", "packed", "archive"])
+def test_F07_what_JSON_parse_reads_is_read_and_the_rest_is_counted(
+    lab: Lab, line: str, *, read: bool, place: str
+) -> None:
+    lab.session("s1")
+    lines = [line] if place == "table" else ['{"type": "session"}', "", line, line]
+    data = "\n".join(lines).encode()
+    if place == "archive":
+        lab.archive("s1")
+        blob = zstandard.compress(data)
+        lab.main("UPDATE session_transcript_archives SET archive_blob = ?", blob)
+    else:
+        for seq, text in enumerate(lines):
+            values = {"event_json": text} if place == "table" else {"event_zstd": zstandard.compress(text.encode())}
+            lab.insert(lab.agent(), "transcript_events", session_id="s1", seq=seq, **values)
+    found = snapshot(lab, "s1")
+    assert [write.path for write in found.transcript_writes] == ["USER.md"] * read
+    what = "an archived transcript" if place == "archive" else "the transcript"
+    lost = "1 line of" if place == "table" else "2 lines of"
+    assert found.unscanned == (() if read else (f"{lost} {what} of session s1 could not be read",))
+
+
+@pytest.mark.parametrize("unpacked", [b"\0" * (1 << 27), b"{}\n" * (3 << 20)])
+def test_F31_what_a_transcript_unpacks_to_is_bounded(lab: Lab, unpacked: bytes) -> None:
+    lab.session("s1")
+    lab.archive("s1")
+    bomb = zstandard.compress(f"{WRITE}\n".encode()) + zstandard.compress(unpacked)
+    assert len(bomb) < 100_000
+    lab.main("UPDATE session_transcript_archives SET archive_blob = ?", bomb)
+    tracemalloc.start()
+    found = snapshot(lab, "s1")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 28
+    assert [write.path for write in found.transcript_writes] == ["USER.md"], "what was read before the bound counts"
+    (sentence,) = found.unscanned
+    assert sentence.startswith("an archived transcript of session s1 could not be read: ")
 
 
 def test_D20_packed_transcripts_are_read_and_no_copy_is_made(lab: Lab) -> None:

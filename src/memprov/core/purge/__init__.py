@@ -42,6 +42,7 @@ from memprov.core.purge.questions import (
     Question,
     RecallUnder,
     RestOf,
+    SaidBy,
     StatePart,
     StateUnder,
     Surroundings,
@@ -50,7 +51,7 @@ from memprov.core.purge.questions import (
     answered,
     facts_of,
 )
-from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
+from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report, Suspect
 from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
 from memprov.core.purge.selection import (
     ParticipantMatch,
@@ -60,7 +61,7 @@ from memprov.core.purge.selection import (
     select_sessions,
 )
 from memprov.core.purge.selectors import Selectors
-from memprov.core.purge.texts import Sifting, gate_within, is_phase_report, sifting_of
+from memprov.core.purge.texts import Sifting, gate_within, sifting_of
 from memprov.core.purge.trims import rewind_key, trim_event
 
 __all__ = [
@@ -102,6 +103,7 @@ __all__ = [
     "Report",
     "Resolution",
     "RestOf",
+    "SaidBy",
     "Scrub",
     "ScrubRules",
     "Selection",
@@ -111,6 +113,7 @@ __all__ = [
     "StatePart",
     "StateUnder",
     "Surroundings",
+    "Suspect",
     "TextsUnder",
     "TrimEvents",
     "TrimRewinds",
@@ -119,7 +122,6 @@ __all__ = [
     "apply_to_snapshot",
     "facts_of",
     "gate_within",
-    "is_phase_report",
     "plan_atoms",
     "plan_by_asking",
     "plan_purge",

@@ -27,8 +27,8 @@ from memprov.core.purge.questions import KnownKeys, Surroundings
 from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
 from memprov.core.purge.review import citations_of, refusal_sentence
 from memprov.core.purge.selection import Selection
-from memprov.core.purge.texts import Texts, is_phase_report
-from memprov.core.records import StoreIdentity
+from memprov.core.purge.texts import Texts
+from memprov.core.records import StoreIdentity, is_phase_report
 from memprov.core.state import StaleCopy
 from memprov.core.text import digest
 
@@ -108,6 +108,7 @@ class Outcome:
             extra_artifacts=self._extra_artifacts(),
             warnings=tuple(sorted({*selection.warnings, *self.rest.unscanned, *self._warnings()})),
             level=level.value,
+            suspects=tuple(sorted(chain.from_iterable(read.suspects for read in texts.files))),
         )
 
     def _artifacts(self) -> Artifacts:

@@ -28,6 +28,7 @@ from memprov.core.purge.questions import (
     OriginsOf,
     RecallUnder,
     RestOf,
+    SaidBy,
     StateUnder,
     TextsUnder,
     answer_from,
@@ -37,7 +38,7 @@ from memprov.core.purge.questions import (
 from memprov.core.purge.scrub import ScrubRules, promotion_keys, scrub_text
 from memprov.core.purge.selection import Selection
 from memprov.core.purge.texts import ScannedFile, Texts, scrub_file
-from memprov.core.records import RecallEntry, StoreIdentity
+from memprov.core.records import RecallEntry, StoreIdentity, is_machine_path
 from memprov.core.state import MemorySnapshot
 from memprov.core.text import SessionMatcher, Sieve, scan_corpus
 from memprov.errors import InputError
@@ -95,7 +96,9 @@ def plan_by_asking(
     lineage = origins.select(ids, also=also)
     scans = yield from _scans(SessionMatcher(store.agent_id, ids), mapper)
     snippets = chain.from_iterable(scanned.scan.snippets for scanned in scans)
-    rules = ScrubRules(store.agent_id, ids, lineage.entry_keys, snippets)
+    said = tuple(text for text in (yield from ask(SaidBy(ids))) if text.session_id in frozenset(ids))
+    retained = chain.from_iterable(text.snippets for text in said)
+    rules = ScrubRules(store.agent_id, ids, lineage.entry_keys, snippets, retained)
     texts = yield from _texts(rules, scans, mapper)
 
     recall = yield from ask(RecallUnder(rules))
@@ -153,16 +156,19 @@ def _narrowed(rules: ScrubRules, texts: Sequence[str]) -> ScrubRules:
 
     To look for everything costs what it is, or what the texts are: whichever is less. Also, rules travel to workers.
     """
-    sought = sum(map(len, rules.entry_keys)) + sum(len(snippet.text) for snippet in rules.snippets)
+    snippets = chain(rules.snippets, rules.retained)
+    sought = sum(map(len, rules.entry_keys)) + sum(len(snippet.text) for snippet in snippets)
     if sought <= sum(map(len, texts)):
         return rules
+    texts = tuple(text.removeprefix("\ufeff") for text in texts)
     sieve = Sieve()
     for text in texts:
-        sieve.add(text.removeprefix("\ufeff"))
+        sieve.add(text)
     return evolve(
         rules,
         entry_keys=compress(rules.entry_keys, sieve.passes(rules.entry_keys)),
-        snippets=rules.quotations.narrowed(text.removeprefix("\ufeff") for text in texts).snippets,
+        snippets=rules.quotations.narrowed(texts).snippets,
+        retained=rules.machine_quotations.narrowed(texts).snippets if rules.retained else (),
     )
 
 
@@ -189,7 +195,7 @@ def _texts(rules: ScrubRules, scans: tuple[ScannedFile, ...], mapper: Mapper) ->
 def _index(rules: ScrubRules, texts: Texts) -> Asking[IndexRows]:
     """The rows of the index that go."""
     part = yield from ask(IndexUnder(rules, texts.changed_paths, texts.removed_paths))
-    return index_rows(part, _narrowed(rules, part.chunks.texts), texts.changed_paths, texts.removed_paths)
+    return index_rows(part, _narrowed(rules, part.chunks.texts), texts)
 
 
 def _orphaned(collateral: frozenset[str], texts: Texts, index: IndexRows) -> Asking[frozenset[str]]:
@@ -212,9 +218,13 @@ def _orphaned(collateral: frozenset[str], texts: Texts, index: IndexRows) -> Ask
 
 
 def _quoting_keys(recall: tuple[RecallEntry, ...], rules: ScrubRules) -> dict[str, str]:
-    """Recall rows whose snippet quotes a selected corpus line (D4): the row's key and its entry key."""
-    if not rules.snippets or not recall:
+    """Recall rows whose snippet quotes a selected corpus line (D4), or what a selected session said by its transcript,
+    if it was taken from a machine-written place (D23): the row's key and its entry key.
+    """
+    if not (rules.snippets or rules.retained) or not recall:
         return {}
     lines = "\n".join(row.snippet.replace("\n", " ") for row in recall)
-    quoted = _narrowed(rules, (lines,)).quotations.quoted_lines(lines)
+    rules = _narrowed(rules, (lines,))
+    said = rules.machine_quotations.quoted_lines(lines)
+    quoted = rules.quotations.quoted_lines(lines).union(n for n in said if is_machine_path(recall[n].path))
     return {recall[number].row_key: recall[number].key for number in sorted(quoted)}

@@ -18,7 +18,7 @@ from memprov.core.lineage import OriginTable
 from memprov.core.purge.review import has_old_highlights
 from memprov.core.purge.scrub import ScrubRules, promotion_keys
 from memprov.core.records import CuratedWrite, HostEvent, IndexSource, MemoryFile, Preimage, RecallEntry, RewindBatch
-from memprov.core.state import ChunkTable, MemorySnapshot, StaleCopy
+from memprov.core.state import ChunkTable, MemorySnapshot, RetainedText, StaleCopy
 from memprov.core.text import SessionMatcher
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "Question",
     "RecallUnder",
     "RestOf",
+    "SaidBy",
     "StatePart",
     "StateUnder",
     "Surroundings",
@@ -160,9 +161,17 @@ class CorpusOf(_Asks[tuple[MemoryFile, ...]]):
 
 
 @frozen
+class SaidBy(_Asks[tuple[RetainedText, ...]]):
+    """What these sessions said by their transcripts, one value for each that could be read (D23)."""
+
+    session_ids: tuple[str, ...]
+
+
+@frozen
 class TextsUnder(_Asks[MemoryTexts]):
-    """The memory files and preimages that may change under these rules, and the files that name one of ``citing``,
-    paths of corpus files that lose lines (D22); of the other files the facts.
+    """The memory files and preimages that may change under these rules; the files that may hold a suspect by them, that
+    is what quotes a retained snippet (D23) or looks like a quotation of any (F09); and those that name one of
+    ``citing``, paths of corpus files that lose lines (D22). Of the other files the facts.
     """
 
     rules: ScrubRules
@@ -171,8 +180,8 @@ class TextsUnder(_Asks[MemoryTexts]):
 
 @frozen
 class RecallUnder(_Asks[tuple[RecallEntry, ...]]):
-    """The recall rows that may be of these sessions or entries or quote one of the snippets, and every row that stands
-    at the same place as one of those.
+    """The recall rows that may be of these sessions or entries or quote one of the snippets, retained ones included,
+    and every row that stands at the same place as one of those.
     """
 
     rules: ScrubRules
@@ -181,7 +190,8 @@ class RecallUnder(_Asks[tuple[RecallEntry, ...]]):
 @frozen
 class IndexUnder(_Asks[IndexPart]):
     """The chunks at these paths, at paths of selected sessions, of sessions that may never be indexed, and at the paths
-    of memory chunks whose text may change under the rules; the sources at ``removed`` and at any path of these chunks.
+    of memory chunks whose text may change under the rules, or which are of the diary and quote a retained snippet
+    (D23); the sources at ``removed`` and at any path of these chunks.
 
     Asked of a selection of no session, nothing is needed.
     """
@@ -217,11 +227,14 @@ class RestOf(_Asks[Surroundings]):
     session_keys: tuple[str, ...]
 
 
-Question = OriginsOf | KeyOwners | CorpusOf | TextsUnder | RecallUnder | IndexUnder | CarriersOf | StateUnder | RestOf
+Question = (
+    OriginsOf | KeyOwners | CorpusOf | SaidBy | TextsUnder | RecallUnder | IndexUnder | CarriersOf | StateUnder | RestOf
+)
 Answer = (
     OriginTable
     | KnownKeys
     | tuple[MemoryFile, ...]
+    | tuple[RetainedText, ...]
     | MemoryTexts
     | tuple[RecallEntry, ...]
     | IndexPart
@@ -268,6 +281,8 @@ def answer_from(snapshot: MemorySnapshot, question: Question) -> Answer:
             return _known_keys(snapshot)
         case CorpusOf():
             return snapshot.corpus
+        case SaidBy():
+            return snapshot.retained
         case TextsUnder():
             return MemoryTexts(snapshot.files, snapshot.preimages)
         case RecallUnder():

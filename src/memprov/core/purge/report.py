@@ -14,7 +14,7 @@ from memprov.core.purge.selection import ParticipantMatch, Resolution
 from memprov.core.records import identity_json
 from memprov.core.text import json_text
 
-__all__ = ["Artifacts", "CuratedWriteLine", "ExtraArtifacts", "Report"]
+__all__ = ["Artifacts", "CuratedWriteLine", "ExtraArtifacts", "Report", "Suspect"]
 
 
 @frozen
@@ -55,6 +55,15 @@ class ExtraArtifacts:
     stale_copies: int = 0
 
 
+@frozen(order=True)
+class Suspect:
+    """A line that stays and should be looked at, and why. ``line`` counts from 1 in the file as it was read."""
+
+    path: str
+    line: int
+    reason: str
+
+
 @frozen
 class Report:
     """What one purge removes, from where, and what stays and must be reviewed. Holds no memory text."""
@@ -77,6 +86,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     plan_digest: str = ""
     level: str = "logical"
+    suspects: tuple[Suspect, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """The report as JSON values, in the documents' order of fields."""
@@ -110,6 +120,10 @@ def _writes(value: object) -> list[dict[str, object]]:
     return [{"relativePath": line.relative_path, "observedAt": line.observed_at} for line in lines]
 
 
+def _suspects(value: object) -> list[dict[str, object]]:
+    return [{"path": s.path, "line": s.line, "reason": s.reason} for s in cast("tuple[Suspect, ...]", value)]
+
+
 def _resolutions(value: object) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for resolution in cast("tuple[Resolution, ...]", value):
@@ -134,4 +148,5 @@ _WRITERS = {
     "curated_writes": _writes,
     "session_resolutions": _resolutions,
     "participant_matches": _matches,
+    "suspects": _suspects,
 }

@@ -6,7 +6,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 
-__all__ = ["OLD_HISTORY", "citations_of", "has_old_highlights", "refusal_sentence"]
+from memprov.core.purge.report import Suspect
+from memprov.core.purge.scrub import Scrub, ScrubRules
+from memprov.core.text import Document, machine_lines, to_bytes
+
+__all__ = ["OLD_HISTORY", "citations_of", "has_old_highlights", "refusal_sentence", "suspects_of"]
+
+_BY_TRANSCRIPT = "it says what a selected session said, by its transcript; no corpus line of it is left"
+_ALIKE = "it looks like what a selected session said, but for invisible or compatibility characters"
 
 #: The heading under which consolidation writes what it did.
 OLD_HISTORY = "## Memory Consolidation History"
@@ -39,3 +46,35 @@ def citations_of(path: str, text: str, removed: Mapping[str, tuple[int, ...]]) -
             at = bisect_left(lines, first)
             if at < len(lines) and lines[at] <= last:
                 yield f"{path} line {number} cites {match[0]}, of which a line is removed; review it"
+
+
+def suspects_of(path: str, text: str, scrub: Scrub, rules: ScrubRules) -> Iterator[Suspect]:
+    """The lines of a file that stay although a selected session may be behind them: quotations of what is known from
+    its transcript alone (D23), and what quotes it only once both are folded (F09).
+    """
+    body = text.removeprefix("\ufeff")
+    said, alike = rules.machine_quotations.quoted_lines(body), rules.lookalikes.lines(body)
+    if not (said or alike):
+        return
+    gone = _removed_lines(text, scrub)
+    document = Document(body)
+    said -= machine_lines(document, phase_report=False)  # structure in them stays, and is no content
+    for number in sorted(said | alike):
+        line = document.lines[number]
+        if number not in gone and not (line.managed_fence or line.only_comments):
+            yield Suspect(path, number + 1, _BY_TRANSCRIPT if number in said else _ALIKE)
+
+
+def _removed_lines(text: str, scrub: Scrub) -> frozenset[int]:
+    """The lines, from 0, that a scrub removes to the end."""
+    data = to_bytes(text)
+    last_line = data.rfind(b"\n") + 1
+    gone: set[int] = set()
+    number = position = 0
+    for start, end in scrub.spans:
+        number += data.count(b"\n", position, start)
+        ended = data.count(b"\n", start, end) + (start <= last_line and end == len(data))
+        gone.update(range(number, number + ended))
+        number += data.count(b"\n", start, end)
+        position = end
+    return frozenset(gone)

@@ -20,6 +20,7 @@ from memprov.core.text import (
     CommentKind,
     Document,
     Gate,
+    LookalikeMatcher,
     QuotationMatcher,
     Sections,
     SessionMatcher,
@@ -28,6 +29,7 @@ from memprov.core.text import (
     byte_spans,
     comments,
     cut,
+    machine_lines,
     mentions_promotion,
     promotion_lines,
 )
@@ -45,14 +47,16 @@ def _snippets(values: Iterable[str | Snippet]) -> tuple[Snippet, ...]:
 class ScrubRules:
     """What is selected: sessions of one agent, entry keys, and the snippets of removed corpus lines.
 
-    A snippet is a string or ``Snippet(text, cut=True)`` for one that ingestion shortened. Raises ``InputError`` when a
-    collection is a lone string.
+    A snippet is a string or ``Snippet(text, cut=True)`` for one that ingestion shortened. ``retained`` are snippets
+    that are known from transcripts: quotations of them go from machine-written lines only (D23). Raises ``InputError``
+    when a collection is a lone string.
     """
 
     agent_id: str
     session_ids: frozenset[str] = field(default=frozenset(), converter=string_set)
     entry_keys: frozenset[str] = field(default=frozenset(), converter=string_set)
     snippets: tuple[Snippet, ...] = field(default=(), converter=_snippets)
+    retained: tuple[Snippet, ...] = field(default=(), converter=_snippets)
 
     @cached_property
     def sessions(self) -> SessionMatcher:
@@ -65,20 +69,35 @@ class ScrubRules:
         return QuotationMatcher(self.snippets)
 
     @cached_property
+    def machine_quotations(self) -> QuotationMatcher:
+        """The retained snippets as a matcher, for machine-written lines (D23)."""
+        return QuotationMatcher(self.retained)
+
+    @cached_property
+    def lookalikes(self) -> LookalikeMatcher:
+        """All snippets as a matcher of what only looks like them (F09)."""
+        return LookalikeMatcher((*self.snippets, *self.retained))
+
+    @cached_property
     def gate(self) -> Gate:
-        """What lets every text through, as bytes, that these rules change."""
-        return Gate(self.session_ids | self.entry_keys, self.quotations)
+        """What lets every text through, as bytes, that these rules change or that holds a suspect by them."""
+        sought = QuotationMatcher((*self.snippets, *self.retained)) if self.retained else self.quotations
+        return Gate(self.session_ids | self.entry_keys, sought, self.lookalikes)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rules travel to a worker with every batch of files; one that has equal rules keeps them."""
-        return _shared_rules, (self.agent_id, self.session_ids, self.entry_keys, self.snippets)
+        return _shared_rules, (self.agent_id, self.session_ids, self.entry_keys, self.snippets, self.retained)
 
 
 @lru_cache(maxsize=1)
 def _shared_rules(
-    agent_id: str, session_ids: frozenset[str], entry_keys: frozenset[str], snippets: tuple[Snippet, ...]
+    agent_id: str,
+    session_ids: frozenset[str],
+    entry_keys: frozenset[str],
+    snippets: tuple[Snippet, ...],
+    retained: tuple[Snippet, ...],
 ) -> ScrubRules:
-    return ScrubRules(agent_id, session_ids, entry_keys, snippets)
+    return ScrubRules(agent_id, session_ids, entry_keys, snippets, retained)
 
 
 @frozen
@@ -111,11 +130,11 @@ def scrub_text(text: str, rules: ScrubRules, *, phase_report: bool = False) -> S
     """Remove from ``text`` what the rules select, and nothing else (I2).
 
     ``phase_report`` says that the text is a dreaming phase report, where a removed candidate row takes its nested rows
-    along (D16). The result's ``text`` is the input itself when nothing goes.
+    along (D16) and every line is machine-written (D23). The result's ``text`` is the input itself when nothing goes.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text[len(mark) :]
-    quoted = rules.quotations.quoted_lines(body)
+    quoted = rules.quotations.quoted_lines(body) | _quoted_by_machine(body, rules, phase_report=phase_report)
     if not quoted and not _may_match(body, rules):
         return Scrub(text)
     removal = _Removal(Document(body), rules, quoted, phase_report=phase_report)
@@ -134,6 +153,12 @@ def scrub_text(text: str, rules: ScrubRules, *, phase_report: bool = False) -> S
         dangling_markers=tuple(sorted(removal.dangling)),
         spans=spans,
     )
+
+
+def _quoted_by_machine(text: str, rules: ScrubRules, *, phase_report: bool) -> frozenset[int]:
+    """The machine-written lines that quote what a session said by its transcript (D23)."""
+    said = rules.machine_quotations.quoted_lines(text)
+    return said & machine_lines(Document(text), phase_report=phase_report) if said else said
 
 
 def _may_match(text: str, rules: ScrubRules) -> bool:

@@ -11,17 +11,13 @@ from itertools import chain
 from attrs import frozen
 
 from memprov.core.purge.questions import FileFacts, TextsUnder, facts_of
-from memprov.core.purge.review import OLD_HISTORY
+from memprov.core.purge.report import Suspect
+from memprov.core.purge.review import OLD_HISTORY, suspects_of
 from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
-from memprov.core.records import MemoryFile, Preimage
-from memprov.core.text import CorpusScan, Gate, to_text
+from memprov.core.records import MemoryFile, Preimage, is_diary, is_phase_report
+from memprov.core.text import WSP, CorpusScan, Gate, to_text
 
-__all__ = ["FileScrub", "ScannedFile", "Sifting", "Texts", "gate_within", "is_phase_report", "scrub_file", "sifting_of"]
-
-
-def is_phase_report(path: str) -> bool:
-    """Whether a memory file is a dreaming phase report, where nested rows go with their row (D16)."""
-    return path.startswith("memory/dreaming/")
+__all__ = ["FileScrub", "ScannedFile", "Sifting", "Texts", "gate_within", "scrub_file", "sifting_of"]
 
 
 @frozen
@@ -40,13 +36,15 @@ class FileScrub:
     scrub: Scrub
     before: FileFacts
     after: FileFacts
+    suspects: tuple[Suspect, ...] = ()
 
 
 def scrub_file(file: MemoryFile, rules: ScrubRules) -> FileScrub:
     """Scrub a memory file. A map over files."""
     scrub = scrub_text(file.text, rules, phase_report=is_phase_report(file.path))
     before = facts_of(file.path, file.text)
-    return FileScrub(file, scrub, before, facts_of(file.path, scrub.text) if scrub.changed else before)
+    after = facts_of(file.path, scrub.text) if scrub.changed else before
+    return FileScrub(file, scrub, before, after, tuple(suspects_of(file.path, file.text, scrub, rules)))
 
 
 @frozen
@@ -74,6 +72,16 @@ class Texts:
         """Every name of every corpus file that goes."""
         files = (scanned.file for scanned in self.scans if scanned.scan.emptied)
         return frozenset(path for file in files for path in (file.path, *file.aliases))
+
+    @cached_property
+    def diary_lines(self) -> dict[str, frozenset[str]]:
+        """The lines of the diary, under each of its names, where it stays as it is."""
+        return {
+            path: frozenset(line.strip(WSP) for line in read.file.text.split("\n"))
+            for read in self.files
+            for path in (read.file.path, *read.file.aliases)
+            if is_diary(path) and not read.scrub.changed
+        }
 
     @cached_property
     def keys_before(self) -> frozenset[str]:
@@ -126,5 +134,6 @@ def sifting_of(question: TextsUnder, size: int) -> Sifting:
 
 def gate_within(rules: ScrubRules, size: int) -> Gate | None:
     """The rules' gate, where the texts, of ``size`` bytes together, are more than what it would look for in them."""
-    sought = sum(map(len, rules.entry_keys)) + sum(len(snippet.text) for snippet in rules.snippets)
+    snippets = chain(rules.snippets, rules.retained)
+    sought = sum(map(len, rules.entry_keys)) + sum(len(snippet.text) for snippet in snippets)
     return rules.gate if sought <= size else None

@@ -1,8 +1,9 @@
 """The nouns: frozen values that every other room speaks of, and what each is worth.
 
 ``nouns`` are the records that callers see and stores read. ``sessions`` tells what a session is by its key and its
-ancestors, ``trust`` what a message, a file, a chunk or a merge is worth. This room imports no other and decides nothing
-about memory; a value made here is checked once, when it is made.
+ancestors, ``tool_calls`` which files its tools wrote, ``places`` what a path is, ``trust`` what a message, a file, a
+chunk or a merge is worth. This room imports no other and decides nothing about memory; a value made here is checked
+once, when it is made.
 """
 
 from memprov.core.records.agents import agent_id_of
@@ -27,6 +28,7 @@ from memprov.core.records.nouns import (
     string_set,
     strings,
 )
+from memprov.core.records.places import is_diary, is_machine_path, is_phase_report
 from memprov.core.records.sessions import (
     identity_from_json,
     identity_json,
@@ -36,6 +38,7 @@ from memprov.core.records.sessions import (
     key_kind,
     resolve_kinds,
 )
+from memprov.core.records.tool_calls import Roots, ToolCall, calls_in, given_calls, written_paths
 from memprov.core.records.trust import (
     TRUST_ORDER,
     ArtifactClass,
@@ -71,21 +74,28 @@ __all__ = [
     "Provenance",
     "RecallEntry",
     "RewindBatch",
+    "Roots",
     "SessionKind",
     "SessionRecord",
     "SessionState",
     "StoreIdentity",
+    "ToolCall",
     "Turn",
     "agent_id_of",
     "artifact_class",
+    "calls_in",
     "chunk_provenance",
     "described",
     "eligible",
     "frame_recall",
+    "given_calls",
     "identity_from_json",
     "identity_json",
+    "is_diary",
     "is_dream_narrative",
+    "is_machine_path",
     "is_moment",
+    "is_phase_report",
     "is_session_key",
     "joined_session",
     "key_kind",
@@ -95,4 +105,5 @@ __all__ = [
     "strings",
     "weakest",
     "writer_class",
+    "written_paths",
 ]

@@ -6,7 +6,7 @@ every change to a store is, whichever plan it belongs to.
 """
 
 from memprov.core.state.effect import PARTS, Atom, Effect, after_all, atoms
-from memprov.core.state.snapshot import Chunk, ChunkTable, MemorySnapshot, StaleCopy
+from memprov.core.state.snapshot import Chunk, ChunkTable, MemorySnapshot, RetainedText, StaleCopy
 from memprov.core.state.staging import (
     Checkpoint,
     IngestState,
@@ -25,6 +25,7 @@ __all__ = [
     "Effect",
     "IngestState",
     "MemorySnapshot",
+    "RetainedText",
     "StagedEntry",
     "StaleCopy",
     "after_all",

@@ -27,8 +27,9 @@ from memprov.core.records import (
     SessionKind,
     StoreIdentity,
 )
+from memprov.core.text import Snippet
 
-__all__ = ["Chunk", "ChunkTable", "MemorySnapshot", "StaleCopy"]
+__all__ = ["Chunk", "ChunkTable", "MemorySnapshot", "RetainedText", "StaleCopy"]
 
 _CLASSES = tuple(OriginClass)
 _KINDS = tuple(SessionKind)
@@ -131,13 +132,25 @@ class StaleCopy:
 
 
 @frozen
+class RetainedText:
+    """What a session said, read once more from its retained transcript as ingestion reads it (D23).
+
+    ``snippets`` are as its corpus lines would have them; there are none for a session that said nothing to ingest.
+    """
+
+    session_id: str
+    snippets: tuple[Snippet, ...] = ()
+
+
+@frozen
 class MemorySnapshot:
     """Everything the purge of one agent in one workspace reads. All fields are plain values.
 
     ``sibling_keys`` are the entry keys with an origin in another agent's ledger of the same workspace (D17).
     ``internal_sessions`` are the ids that may never be indexed: cron, heartbeat, dream narratives (FACTS 9.4).
     ``unscanned`` are places that could not be read to the bottom, as sentences for the report (D6). ``transfers`` are
-    the edges of this agent's ledger.
+    the edges of this agent's ledger. ``retained`` has a value for each selected session whose transcript could be
+    read (D23); what it said is looked for in machine-written places, with corpus lines or without.
     """
 
     store: StoreIdentity
@@ -163,3 +176,4 @@ class MemorySnapshot:
     transcript_writes: tuple[CuratedWrite, ...] = ()
     unscanned: tuple[str, ...] = ()
     transfers: tuple[TransferEdge, ...] = ()
+    retained: tuple[RetainedText, ...] = ()

@@ -9,7 +9,7 @@ here is never changed but by cutting whole ranges.
 """
 
 from memprov.core.text.concepts import concept_tags
-from memprov.core.text.corpus import CorpusScan, corpus_gate, corpus_owner, scan_corpus, strip_prefix
+from memprov.core.text.corpus import CorpusScan, corpus_gate, corpus_owner, corpus_snippet, scan_corpus, strip_prefix
 from memprov.core.text.document import Document
 from memprov.core.text.entry_keys import (
     claim_hash,
@@ -43,11 +43,11 @@ from memprov.core.text.markers import (
     promotion_marker,
 )
 from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
-from memprov.core.text.quotation import MIN_SNIPPET_UNITS, QuotationMatcher, Snippet, normalise
+from memprov.core.text.quotation import MIN_SNIPPET_UNITS, LookalikeMatcher, QuotationMatcher, Snippet, normalise
 from memprov.core.text.redaction import redact
 from memprov.core.text.references import SessionMatcher, references_session, session_id_from_file_name
 from memprov.core.text.scaffolding import is_generated, is_memory_echo, unwrap
-from memprov.core.text.sections import Sections
+from memprov.core.text.sections import Sections, machine_lines
 from memprov.core.text.sieve import Sieve
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "CorpusScan",
     "Document",
     "Gate",
+    "LookalikeMatcher",
     "QuotationMatcher",
     "Sections",
     "SessionMatcher",
@@ -71,6 +72,7 @@ __all__ = [
     "concept_tags",
     "corpus_gate",
     "corpus_owner",
+    "corpus_snippet",
     "cut",
     "diary_key",
     "digest",
@@ -79,6 +81,7 @@ __all__ = [
     "json_text",
     "line_spans",
     "lineage_marker",
+    "machine_lines",
     "mentions_promotion",
     "neutralise",
     "neutralise_inline",

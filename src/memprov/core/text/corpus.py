@@ -17,7 +17,7 @@ from memprov.core.text.lines import WSP, byte_spans, cut, digest, u16_length
 from memprov.core.text.quotation import Snippet
 from memprov.core.text.references import SessionMatcher, session_id_from_file_name
 
-__all__ = ["CorpusScan", "corpus_gate", "corpus_owner", "scan_corpus", "strip_prefix"]
+__all__ = ["CorpusScan", "corpus_gate", "corpus_owner", "corpus_snippet", "scan_corpus", "strip_prefix"]
 
 #: Rendered lengths, in UTF-16 units, from which a text may have been cut (D2; the limits are 280 and 344).
 _CUT_SNIPPET = 279
@@ -65,6 +65,12 @@ def strip_prefix(line: str, agent_id: str) -> str:
     return line[match.end() :] if (match := _prefix(agent_id).match(line)) else line
 
 
+def corpus_snippet(prefix: str, body: str) -> Snippet:
+    """What a corpus line says after its prefix, and whether it was long enough to have been cut (D2)."""
+    length = u16_length(body)
+    return Snippet(body, length >= _CUT_SNIPPET or u16_length(prefix) + length >= _CUT_LINE)
+
+
 def _decode(name: str) -> str:
     decoded = session_id_from_file_name(name)
     return name if decoded is None else decoded
@@ -91,9 +97,8 @@ def scan_corpus(file: MemoryFile, matcher: SessionMatcher) -> CorpusScan | None:
         end = text.find("\n", start) + 1 or len(text)
         number += text.count("\n", position, start) + 1
         body = text[match.end() : end].removesuffix("\n").removesuffix("\r")
-        length = u16_length(body)
-        was_cut = length >= _CUT_SNIPPET or u16_length(text[start : match.end()]) + length >= _CUT_LINE
-        snippets[body] = was_cut or snippets.get(body, False)  # what may be cut finds all that is whole
+        snippet = corpus_snippet(text[start : match.end()], body)
+        snippets[body] = snippet.cut or snippets.get(body, False)  # what may be cut finds all that is whole
         spans.append((start, end))
         lines.append(number)
         position = end

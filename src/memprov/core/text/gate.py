@@ -21,7 +21,7 @@ from ahocorasick_rs import BytesAhoCorasick
 from attrs import field, frozen
 
 from memprov.core.text.lines import WSP, to_bytes, to_text
-from memprov.core.text.quotation import QuotationMatcher, normalise
+from memprov.core.text.quotation import LookalikeMatcher, QuotationMatcher, normalise
 from memprov.core.text.redaction import REDACTED
 
 __all__ = ["Gate"]
@@ -55,9 +55,18 @@ class Gate:
 
     literals: frozenset[bytes] = field(default=frozenset(), converter=_literals)
     quotations: QuotationMatcher = field(default=QuotationMatcher(()))
+    lookalikes: LookalikeMatcher = field(default=LookalikeMatcher(()))
 
     def may_hold(self, data: bytes) -> bool:
-        """Whether the text with these bytes may hold one of the literals or quote one of the snippets."""
+        """Whether the text with these bytes may hold one of the literals, or quote a snippet or seem to (F09)."""
+        return self._may_hold(data) or self._seems_to_quote(data)
+
+    def _seems_to_quote(self, data: bytes) -> bool:
+        if data.isascii() and not self.lookalikes.finds_in_ascii:
+            return False
+        return bool(self.lookalikes.lines(to_text(data)))
+
+    def _may_hold(self, data: bytes) -> bool:
         if b"" in self._probes:
             return True
         if not self._is_plain(data):

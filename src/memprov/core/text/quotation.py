@@ -15,16 +15,16 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import compress, islice, pairwise
+from itertools import chain, compress, islice, pairwise
 
 from ahocorasick_rs import AhoCorasick
-from attrs import frozen
+from attrs import evolve, frozen
 
 from memprov.core.text.lines import WSP, u16_length
 from memprov.core.text.neutralising import plain
 from memprov.core.text.sieve import Sieve
 
-__all__ = ["MIN_SNIPPET_UNITS", "QuotationMatcher", "Snippet", "normalise"]
+__all__ = ["MIN_SNIPPET_UNITS", "LookalikeMatcher", "QuotationMatcher", "Snippet", "normalise"]
 
 #: The shortest text, in UTF-16 units, that is looked for (FACTS 2.6), measured without label and prefixes (D2).
 MIN_SNIPPET_UNITS = 12
@@ -45,6 +45,13 @@ _UNSPACED = re.compile(
 )
 
 
+#: Characters that a renderer shows nothing for, wherever they stand: Unicode's default ignorables that are assigned.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef]"
+)
+
+
 @frozen
 class Snippet:
     """A corpus snippet. ``cut`` says that ingestion shortened it, so that its end may fall inside a word (D2)."""
@@ -58,6 +65,17 @@ def normalise(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", _order_marks(text))
     return plain(_PREFIXES.sub("", _BLANKS.sub(" ", text)))
+
+
+def fold(text: str) -> str:
+    """The text without invisible characters, compatibility forms as what they stand for (NFKC).
+
+    Line feeds stay, hence lines keep their numbers. A text that folding does not change is returned itself.
+    """
+    if text.isascii():
+        return text
+    seen = _INVISIBLE.sub("", text)
+    return seen if unicodedata.is_normalized("NFKC", seen) else unicodedata.normalize("NFKC", seen)
 
 
 @frozen
@@ -94,11 +112,50 @@ class QuotationMatcher:
             yield _UNDECODABLE.sub(lambda m: chr(ord(m[1]) + 0x8000), pattern.replace("\t", ""))
 
     def narrowed(self, texts: Iterable[str]) -> QuotationMatcher:
-        """A matcher that finds the same in these texts, without most of the snippets that none of them holds."""
+        """A matcher that finds the same in these texts, without most of the snippets that none of them holds.
+
+        What only looks like a snippet of it is found as before, too.
+        """
         sieve = Sieve()
         for text in texts:
-            sieve.add(_mark_words(normalise(text)))
-        return QuotationMatcher(tuple(compress(self._patterns.values(), sieve.passes(self._patterns))))
+            for form in {text, fold(text)}:
+                sieve.add(_mark_words(normalise(form)))
+        folded = {f: s for s in self._patterns.values() if (f := _folded(s)) != s}
+        alike = dict(_patterns_of(folded))
+        kept = chain(
+            compress(self._patterns.values(), sieve.passes(self._patterns)),
+            (folded[snippet] for snippet in compress(alike.values(), sieve.passes(alike))),
+        )
+        return QuotationMatcher(tuple(dict.fromkeys(kept)))
+
+
+@frozen
+class LookalikeMatcher:
+    """Finds the lines that quote a snippet, or that look as if they did, once both are folded (F09)."""
+
+    snippets: tuple[Snippet, ...]
+
+    @cached_property
+    def _all(self) -> QuotationMatcher:
+        return QuotationMatcher(tuple(map(_folded, self.snippets)))
+
+    @cached_property
+    def _changed(self) -> QuotationMatcher:
+        return QuotationMatcher(tuple(f for s in self.snippets if (f := _folded(s)) != s))
+
+    @property
+    def finds_in_ascii(self) -> bool:
+        """Whether anything of it can be found in a text that folding does not change, as no ASCII text is."""
+        return bool(self._changed)
+
+    def lines(self, text: str) -> frozenset[int]:
+        """The numbers, from 0, of the lines of ``text`` that quote a snippet in folded form only, and maybe others."""
+        folded = fold(text)
+        return (self._changed if folded == text else self._all).quoted_lines(folded)
+
+
+def _folded(snippet: Snippet) -> Snippet:
+    return evolve(snippet, text=fold(snippet.text))
 
 
 def _patterns_of(snippets: Iterable[Snippet]) -> Iterator[tuple[str, Snippet]]:

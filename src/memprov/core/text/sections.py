@@ -1,7 +1,8 @@
-"""What the label or the heading of a selected session owns (D5)."""
+"""What the label or the heading of a selected session owns (D5), and what stands in the blocks that a host manages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -10,7 +11,9 @@ from attrs import frozen
 from memprov.core.text.document import Document, metadata_rows
 from memprov.core.text.references import SessionMatcher
 
-__all__ = ["Section", "Sections"]
+__all__ = ["Section", "Sections", "machine_lines"]
+
+_EDGE = re.compile(r"openclaw:dreaming:(diary|deep):(start|end)", re.IGNORECASE)
 
 
 @frozen
@@ -126,3 +129,24 @@ class Sections:
         if not in_code:
             return self.lines[number].in_code
         return number == self.document.block_at[number][1] - 1
+
+
+def machine_lines(document: Document, *, phase_report: bool) -> frozenset[int]:
+    """The lines that a program wrote, from 0: all of a phase report, else those between two fences of one block.
+
+    A block that is not closed is text, as everywhere (D5).
+    """
+    if phase_report:
+        return frozenset(range(len(document.lines)))
+    found: list[int] = []
+    block, first = "", 0
+    for number, line in enumerate(document.lines):
+        if not line.managed_fence or (edge := _EDGE.search(line.text)) is None:
+            continue
+        name, end = edge[1].lower(), edge[2].lower() == "end"
+        if not end:
+            block, first = name, number
+        elif name == block:
+            found.extend(range(first + 1, number))
+            block = ""
+    return frozenset(found)

@@ -8,7 +8,7 @@ text can be seen, and no plan that was made before a session was forgotten gets 
 
 from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
 from memprov.core.writing.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
-from memprov.core.writing.candidates import day_of
+from memprov.core.writing.candidates import TranscriptFindings, day_of, joined_texts, read_findings
 from memprov.core.writing.diary import DIARY_PATH, Highlight, add_history
 from memprov.core.writing.effects import (
     AddSeenHashes,
@@ -106,6 +106,7 @@ __all__ = [
     "TakeRewinds",
     "Thresholds",
     "Transcript",
+    "TranscriptFindings",
     "WriteEffect",
     "add_history",
     "admit_sources",
@@ -116,6 +117,7 @@ __all__ = [
     "entry_notes",
     "entry_text",
     "explain_policy",
+    "joined_texts",
     "memory_text",
     "message_from_event",
     "plan_backfill",
@@ -126,6 +128,7 @@ __all__ = [
     "plan_rollback",
     "rank_entries",
     "read_admitted",
+    "read_findings",
     "read_transcript",
     "replaced_text",
     "session_source",

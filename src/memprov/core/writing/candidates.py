@@ -3,31 +3,48 @@
 A checkpoint says from where to look, the seen hashes what was taken. The checkpoint is a shortcut and the hashes are
 the truth: when a transcript was rewritten, or a rule that kept it out is gone, everything is looked at again and what
 was taken before is known again by its hash.
+
+Corpus lines can be gone before their session is forgotten: another program purged them, they were pruned, somebody
+deleted a file. So what they said is also read from the transcript alone (D23), and rendered as its lines would be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 from enum import Enum
 
 from attrs import evolve, frozen
 
-from memprov.core.records import OriginClass, Provenance
-from memprov.core.state import Checkpoint, IngestState
-from memprov.core.text import collapse, neutralise_inline, seen_hash, u16_length
-from memprov.core.writing.sources import Source, Transcript
-from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash
+from memprov.core.records import (
+    CuratedWrite,
+    OriginClass,
+    Provenance,
+    Roots,
+    SessionKind,
+    SessionRecord,
+    SessionState,
+    key_kind,
+    written_paths,
+)
+from memprov.core.state import Checkpoint, IngestState, RetainedText
+from memprov.core.text import Snippet, collapse, corpus_snippet, neutralise_inline, seen_hash, u16_length
+from memprov.core.writing.messages import Message
+from memprov.core.writing.sources import Source, Transcript, session_source
+from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash, read_transcript
 
 __all__ = [
     "Candidate",
     "DayRule",
     "Scan",
+    "TranscriptFindings",
     "corpus_line",
     "corpus_path",
     "day_of",
+    "joined_texts",
     "lookback_day",
     "per_source_limit",
+    "read_findings",
     "scan_source",
     "snippet_of",
     "truncated",
@@ -37,6 +54,8 @@ __all__ = [
 MIN_SNIPPET_UNITS = 12
 MAX_SNIPPET_UNITS = 280
 MAX_LINE_UNITS = 344
+#: The kinds of sessions that ingestion has ever read.
+_READ = frozenset({SessionKind.INTERACTIVE, SessionKind.UNKNOWN})
 #: How many lines one sweep or batch takes.
 MAX_LINES = 240
 
@@ -198,3 +217,69 @@ def _provenance(source: Source, line: ContentLine) -> Provenance:
     if source.foreign:
         return evolve(line.provenance, origin_class=OriginClass.UNTRUSTED)
     return line.provenance
+
+
+@frozen
+class TranscriptFindings:
+    """What the transcript of a session shows to somebody who is to forget it.
+
+    ``writes`` are the memory files that its calls name; ``generated_by`` are the internal runs that its events give
+    away, so that it is no conversation at all.
+    """
+
+    text: RetainedText
+    writes: tuple[CuratedWrite, ...] = ()
+    generated_by: frozenset[str] = frozenset()
+
+
+def read_findings(
+    session: SessionRecord, messages: Iterable[Message], roots: Roots, *, fallback_ms: int = 0
+) -> TranscriptFindings:
+    """Read a transcript to its end. ``fallback_ms`` is when a message without a time counts as observed."""
+    writes: dict[str, int] = {}
+    generated: set[str] = set()
+
+    def watched() -> Iterator[Message]:
+        for message in messages:
+            if message.generated_by is not None:
+                generated.add(message.generated_by)
+            if message.role == "assistant":
+                for path in written_paths(message.tool_calls, roots):
+                    writes.setdefault(path, message.timestamp_ms or fallback_ms)
+            yield message
+
+    reading = watched()
+    lines = read_transcript(reading, archived=session.state is SessionState.ARCHIVED).lines
+    for _ in reading:
+        pass  # what an internal run said is not taken, but its writes count
+    return TranscriptFindings(
+        RetainedText(session.session_id, tuple(dict.fromkeys(_snippets(session, lines)))),
+        tuple(CuratedWrite(path, observed, session.session_id) for path, observed in writes.items()),
+        frozenset(generated),
+    )
+
+
+def _snippets(session: SessionRecord, lines: Iterable[ContentLine]) -> Iterator[Snippet]:
+    """The lines as their corpus lines would have them.
+
+    A scheduled job, a heartbeat and a subagent are never ingested, and said nothing in this sense; an archive of
+    unknown kind may have been a conversation when it was.
+    """
+    kind = session.kind if session.kind is not SessionKind.INTERACTIVE else key_kind(session.session_key)
+    if kind not in _READ:
+        return
+    # The longest name that corpus lines have had for a session: what was cut is cut earliest behind it.
+    source = session_source(session, file_name=f"{session.session_id}.jsonl")
+    for line in lines:
+        said = snippet_of(line.text)
+        if u16_length(said) >= MIN_SNIPPET_UNITS:
+            prefix = corpus_line(source, line.number, "")
+            yield corpus_snippet(prefix, corpus_line(source, line.number, written_snippet(said))[len(prefix) :])
+
+
+def joined_texts(texts: Iterable[RetainedText]) -> tuple[RetainedText, ...]:
+    """One value for each session, by id, whose transcript may lie in several pieces."""
+    found: dict[str, dict[Snippet, None]] = {}
+    for text in texts:
+        found.setdefault(text.session_id, {}).update(dict.fromkeys(text.snippets))
+    return tuple(RetainedText(session_id, tuple(found[session_id])) for session_id in sorted(found))

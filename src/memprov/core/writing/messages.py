@@ -14,7 +14,17 @@ from typing import Literal, get_args
 
 from attrs import Attribute, field, frozen
 
-from memprov.core.records import MessageFlags, SessionKind, described, is_dream_narrative, is_moment, key_kind
+from memprov.core.records import (
+    MessageFlags,
+    SessionKind,
+    ToolCall,
+    calls_in,
+    described,
+    given_calls,
+    is_dream_narrative,
+    is_moment,
+    key_kind,
+)
 from memprov.core.text import collapse
 from memprov.errors import InputError
 
@@ -120,7 +130,8 @@ class Message:
     from the network was in the turn by then. ``provenance_kind`` says who put a user message in (``external_user``,
     ``inter_session``, ``internal_system``), ``source_tool`` by which tool, and ``result_source`` where a tool's result
     came from (``network``, ``local``). ``generated_by`` names the internal run that the event gives away,
-    ``narrative`` or ``cron``.
+    ``narrative`` or ``cron``. ``tool_calls`` are those of an assistant's message, as ``ToolCall`` or as the parts in
+    which platforms report them: the memory files that they write are listed when the session is forgotten.
 
     Raises ``InputError`` naming a value that is none of these.
     """
@@ -135,6 +146,7 @@ class Message:
     source_tool: str | None = None
     result_source: str | None = field(default=None, validator=_Check(_SOURCES))
     generated_by: str | None = field(default=None, validator=_Check(_RUNS))
+    tool_calls: tuple[ToolCall, ...] = field(default=(), converter=given_calls)
 
     def __attrs_post_init__(self) -> None:
         number: object = self.number
@@ -171,6 +183,7 @@ def message_from_event(event: object, number: int) -> Message:
     message = _object(record.get("message")) if record.get("type") == "message" else {}
     host, provenance = _object(message.get("__openclaw")), _object(message.get("provenance"))
     content, kind = message.get("content"), _string(provenance.get("kind"))
+    calls = calls_in(content) if message.get("role") == "assistant" else ()
     if isinstance(content, list):
         blocks = (_object(block) for block in content)
         content = tuple(str(b["text"]) for b in blocks if b.get("type") == "text" and isinstance(b.get("text"), str))
@@ -186,6 +199,7 @@ def message_from_event(event: object, number: int) -> Message:
         source_tool=_string(provenance.get("sourceTool")),
         result_source="network" if host.get("resultContentSource") == "network" else None,
         generated_by=_internal_run(record, message, host),
+        tool_calls=calls,
     )
 
 

@@ -29,6 +29,7 @@ from memprov.core.purge import (
     Question,
     RecallUnder,
     RestOf,
+    SaidBy,
     ScrubRules,
     StatePart,
     StateUnder,
@@ -81,6 +82,8 @@ class NativeAnswering:
                 return KnownKeys(mine, self._sibling_keys(question.entry_keys))
             case CorpusOf():
                 return self.workspace.corpus(question.sessions)
+            case SaidBy():
+                return ()  # transcripts are the host's
             case TextsUnder():
                 files, facts = self.workspace.memory(question)
                 return MemoryTexts(files, read(shared, partial(_preimages, rules=question.rules)), facts)

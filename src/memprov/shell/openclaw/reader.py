@@ -15,6 +15,7 @@ from itertools import count
 from attrs import evolve
 
 from memprov.core.purge import Selection
+from memprov.core.records import Roots
 from memprov.core.state import MemorySnapshot
 from memprov.shell.openclaw.curated import search_transcripts
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
@@ -22,7 +23,6 @@ from memprov.shell.openclaw.layout import Config, Layout, suffixed
 from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
 from memprov.shell.openclaw.state import has_rows, read_state, recorded_workspaces
-from memprov.shell.openclaw.transcripts import Roots
 from memprov.shell.openclaw.values import text
 from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.workspace import scan
@@ -102,6 +102,7 @@ def read_snapshot(
     return evolve(
         snapshot,
         transcript_writes=found.writes,
+        retained=found.retained,
         internal_sessions=internal | found.internal,
         unscanned=(*snapshot.unscanned, *found.unread),
     )

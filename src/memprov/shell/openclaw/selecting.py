@@ -14,8 +14,8 @@ from memprov.shell.openclaw.layout import Layout
 from memprov.shell.openclaw.origins import ORIGINS
 from memprov.shell.openclaw.reader import find_session_database, read_catalogue
 from memprov.shell.openclaw.sessions import agent_of_key
-from memprov.shell.openclaw.transcripts import archive_files, read_archive_row, read_file
-from memprov.shell.openclaw.values import Json, integer, milliseconds, text
+from memprov.shell.openclaw.transcripts import Record, archive_files, read_archive_row, read_file
+from memprov.shell.openclaw.values import integer, milliseconds, text
 from memprov.shell.port import Neighbours
 from memprov.shell.sqlite import Access, Reader
 
@@ -55,9 +55,9 @@ def read_beginnings(layout: Layout, access: Access, session_ids: Collection[str]
     ]
     found: dict[str, int] = {}
 
-    def note(session_id: str, records: Iterator[Json]) -> None:
+    def note(session_id: str, records: Iterator[Record]) -> None:
         try:
-            moment = next((at for record in records if (at := milliseconds(record.get("timestamp")))), None)
+            moment = next((at for record in records if record and (at := milliseconds(record.get("timestamp")))), None)
         except (OSError, RefusedError):  # the resolution says that its own time is not known
             return
         if moment is not None:

@@ -10,13 +10,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from memprov.core.records import SessionState
-from memprov.core.writing import message_from_event, read_transcript
+from memprov.core.writing import read_transcript
 from memprov.errors import RefusedError
 from memprov.shell.openclaw.layout import Layout
 from memprov.shell.openclaw.reader import find_session_database, read_catalogue
 from memprov.shell.openclaw.sessions import agent_of_key
-from memprov.shell.openclaw.transcripts import archive_files, read_archive_row, read_file, read_window
-from memprov.shell.openclaw.values import Json
+from memprov.shell.openclaw.transcripts import (
+    Messages,
+    Record,
+    archive_files,
+    read_archive_row,
+    read_file,
+    read_window,
+)
 from memprov.shell.port import Spoken
 from memprov.shell.sqlite import Access, Reader
 
@@ -43,9 +49,12 @@ def read_spoken(layout: Layout, access: Access) -> tuple[Spoken, ...]:
     return (*access.read(database, read), *beside)
 
 
-def _said(agent_id: str, session_id: str, records: Callable[[], Iterator[Json]], *, archived: bool = False) -> Spoken:
+def _said(agent_id: str, session_id: str, records: Callable[[], Iterator[Record]], *, archived: bool = False) -> Spoken:
+    messages = Messages(records())
     try:
-        messages = [message_from_event(record, number) for number, record in enumerate(records(), 1)]
-    except (OSError, RefusedError) as error:
+        lines = read_transcript(tuple(messages), archived=archived).lines
+    except RefusedError as error:
         return Spoken(agent_id, session_id, unread=str(error))
-    return Spoken(agent_id, session_id, tuple(line.text for line in read_transcript(messages, archived=archived).lines))
+    lost = f"{messages.lost} of its lines could not be read" if messages.lost else ""
+    unread = lost if messages.failure is None else str(messages.failure)
+    return Spoken(agent_id, session_id, tuple(line.text for line in lines), unread)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import NoReturn, cast
 
 from memprov.shell.cells import Row, Value, integer, is_storable, text
+from memprov.shell.deep_json import deep_json
 
 __all__ = [
     "Json",
@@ -24,14 +25,19 @@ __all__ = [
 ]
 
 Json = Mapping[str, object]
+#: A longer whole number is no number of anything; Python refuses to read one of some thousands of digits.
+_MANY_DIGITS = 400
 
 
 def json_value(source: str) -> object:
-    """JSON as its writer's language reads it: no ``NaN``, no ``Infinity``. Raises ``ValueError``."""
+    """JSON as its writer's language reads it: no ``NaN``, no ``Infinity``, but numbers of any length and any depth.
+
+    Raises ``ValueError``.
+    """
     try:
-        return cast("object", json.loads(source, parse_constant=_refuse))
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        return cast("object", json.loads(source, parse_constant=_refuse, parse_int=_whole))
+    except RecursionError:
+        return deep_json(source)
 
 
 def object_of(value: object) -> Json:
@@ -62,6 +68,10 @@ def milliseconds(value: object) -> int:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 2**53:
         return 0
     return int(value * 1000) if value < 1e11 else int(value)
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MANY_DIGITS else float(digits)
 
 
 def _refuse(constant: str) -> NoReturn:
