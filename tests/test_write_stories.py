@@ -13,11 +13,14 @@ import pytest
 from attrs import define, field
 
 from memprov import (
+    Dropped,
     Gate,
     IngestReport,
     InputError,
     Message,
     NativeStore,
+    Origin,
+    PendingNarrative,
     RecallReport,
     Selectors,
     SessionRecord,
@@ -27,6 +30,7 @@ from memprov import (
     forget,
     ingest,
     open_store,
+    prepare_narrative,
     promote,
     publish_narrative,
     record_recall,
@@ -251,3 +255,77 @@ def test_a_call_with_a_wrong_thing_is_refused_by_name(gateway: Gateway, use: Any
     with pytest.raises(InputError, match="embedded store"):
         use(object(), **taken, **({"narrative": None} if use is publish_narrative else {}))
     assert gateway.corpus == ""
+
+
+# --- narratives -------------------------------------------------------------------------------------------------------
+
+
+def diary(gateway: Gateway) -> str:
+    path = Path(gateway.store.layout.workspace, "DREAMS.md")
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@pytest.fixture
+def dreaming(gateway: Gateway) -> Gateway:
+    """Two sessions, and a diary block that tells of the first."""
+    gateway.say("a1", owner(TEA))
+    gateway.say("b2", owner(BIKE))
+    gateway.ingest()
+    tea, _ = keys_of(gateway)
+    pending = prepare_narrative(gateway.store, [tea]).telling("A cup of oolong steams at dawn.")
+    assert publish_narrative(gateway.store, pending, now_ms=T + DAY) is None
+    return gateway
+
+
+def keys_of(gateway: Gateway) -> tuple[str, str]:
+    by_text = {TEA in entry.snippet: entry.key for entry in gateway.store.ingest_state().entries}
+    return by_text[True], by_text[False]
+
+
+def test_F04_a_narrative_goes_with_the_session_that_it_tells_of(dreaming: Gateway) -> None:
+    _, bike = keys_of(dreaming)
+    assert publish_narrative(dreaming.store, PendingNarrative("A green frame gleams.", [bike]), now_ms=T + DAY) is None
+    assert "gleams" in diary(dreaming)
+    forget(dreaming.store, Selectors(sessions=["b2"]))
+    assert "gleams" not in diary(dreaming)
+    assert "oolong steams" in diary(dreaming)
+
+
+def test_F04_a_narrative_of_no_known_source_is_not_published(gateway: Gateway) -> None:
+    gateway.say("a1", owner(TEA))
+    believed = (Origin("k", "main", "a1"),)
+    for narrative in (PendingNarrative("A quiet night."), PendingNarrative("A quiet night.", origins=believed)):
+        assert publish_narrative(gateway.store, narrative, now_ms=T) is Dropped.NO_ORIGIN
+    assert diary(gateway) == ""
+    with pytest.raises(InputError, match="has no text"):
+        publish_narrative(gateway.store, PendingNarrative(" "))
+
+
+@pytest.mark.parametrize("believed", [(), (Origin("k", "main", "b2"),)])
+def test_F15_a_narrative_goes_with_the_session_of_the_diary_block_that_it_was_shown(
+    dreaming: Gateway, believed: tuple[Origin, ...]
+) -> None:
+    tea, bike = keys_of(dreaming)
+    pending = prepare_narrative(dreaming.store, [bike])
+    assert pending.context == ("A cup of oolong steams at dawn.",)
+    assert {origin.session_id for origin in pending.origins} == {"a1", "b2"}
+    for text, keys, context in (("Steam on a saddle.", [bike], pending.context), ("Dawn on a frame.", [tea, bike], ())):
+        narrative = PendingNarrative(text, keys, believed, context)
+        assert publish_narrative(dreaming.store, narrative, now_ms=T + DAY) is None
+    forget(dreaming.store, Selectors(sessions=["a1"]))
+    assert not [word for word in ("oolong", "saddle", "Dawn") if word in diary(dreaming)]
+
+
+def test_F15_a_narrative_has_the_origins_of_every_agent_of_the_workspace(dreaming: Gateway) -> None:
+    store = dreaming.store
+    other = Gateway(open_store(store.layout.directory, "other", store.layout.workspace))
+    other.store.record_session(SessionRecord("other", "o1", "agent:other:o1", created_at_ms=T))
+    other.chats["o1"] = [owner("The lighthouse keeper waters his tulips.")]
+    other.ingest()
+    pending = prepare_narrative(dreaming.store, [entry.key for entry in dreaming.store.ingest_state().entries])
+    assert {origin.agent_id for origin in pending.origins} == {"main", "other"}
+    assert publish_narrative(dreaming.store, pending.telling("Tulips by a lamp."), now_ms=T + DAY) is None
+    forget(other.store, Selectors(sessions=["o1"]))
+    assert "Tulips" not in diary(dreaming)
+    assert publish_narrative(dreaming.store, pending.telling("Tulips again."), now_ms=T + DAY) is Dropped.ENTRY_GONE
+    assert "Tulips" not in repr(pending.telling("Tulips again."))

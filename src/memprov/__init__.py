@@ -133,6 +133,7 @@ if TYPE_CHECKING:
         TranscriptReader,
         backfill,
         ingest,
+        prepare_narrative,
         promote,
         publish_narrative,
         rollback_backfill,
@@ -257,6 +258,7 @@ __all__ = [
     "open_store",
     "plan_purge",
     "prepare_index",
+    "prepare_narrative",
     "preview",
     "promote",
     "prunable_keys",
@@ -322,7 +324,9 @@ _HOMES = {
         "memprov.shell.openclaw": "OpenClawStore open_openclaw",
         "memprov.shell.proof": "verify",
         "memprov.shell.runner": "apply_plan forget preview",
-        "memprov.shell.sweeps": "TranscriptReader backfill ingest promote publish_narrative rollback_backfill",
+        "memprov.shell.sweeps": (
+            "TranscriptReader backfill ingest prepare_narrative promote publish_narrative rollback_backfill"
+        ),
         "memprov.shell.trace": "trace",
         "memprov.shell.vectors": "VectorMemory",
         "memprov.shell.workspace.publish": "PublicationError",

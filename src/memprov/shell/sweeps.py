@@ -12,9 +12,10 @@ from typing import Protocol
 
 from attrs import evolve
 
-from memprov.core.records import SessionRecord, SessionState, described, string_set
+from memprov.core.records import Origin, SessionRecord, SessionState, Tombstone, described, string_set, strings
 from memprov.core.state import IngestState
 from memprov.core.writing import (
+    CONTEXT_BLOCKS,
     MAX_LINES,
     AdmissionPolicy,
     Admitted,
@@ -34,6 +35,8 @@ from memprov.core.writing import (
     Transcript,
     admit_sources,
     day_of,
+    diary_context,
+    narrative_keys,
     plan_backfill,
     plan_ingestion,
     plan_narrative,
@@ -45,9 +48,18 @@ from memprov.core.writing import (
 )
 from memprov.errors import InputError, MemprovError
 from memprov.shell.arguments import call, moment, native, need, optional, zone_of
-from memprov.shell.native import NativeStore
+from memprov.shell.native import NativeStore, NativeWriter
 
-__all__ = ["TranscriptReader", "backfill", "failure", "ingest", "promote", "publish_narrative", "rollback_backfill"]
+__all__ = [
+    "TranscriptReader",
+    "backfill",
+    "failure",
+    "ingest",
+    "prepare_narrative",
+    "promote",
+    "publish_narrative",
+    "rollback_backfill",
+]
 
 
 _States = Callable[[Iterable[str] | None], IngestState]
@@ -176,18 +188,50 @@ def promote(
     return plan.report
 
 
+def prepare_narrative(
+    store: NativeStore, source_keys: Iterable[str], *, context_blocks: int = CONTEXT_BLOCKS
+) -> PendingNarrative:
+    """Begin a narrative about these staged entries, with the newest blocks of the diary for its context.
+
+    A model makes the text of it: ``publish_narrative(store, pending.telling(text))``. Nothing is locked meanwhile.
+    """
+    state = native(store).ingest_state()
+    diary = None if state.diary is None else state.diary.text
+    pending = PendingNarrative("", strings(source_keys), (), diary_context(diary, limit=context_blocks))
+    return evolve(pending, origins=_lineage(store, state, pending)[0])
+
+
 def publish_narrative(
     store: NativeStore, narrative: PendingNarrative, *, zone: tzinfo = UTC, now_ms: int | None = None
 ) -> Dropped | None:
-    """Write a narrative into the diary, unless what it was made from is gone; the answer says why not (FACTS 10)."""
+    """Write a narrative into the diary, unless what it was made from is gone; the answer says why not (FACTS 10).
+
+    What it comes from is looked up in the ledgers of the workspace. One that nothing is found for is not published.
+    """
     now = moment(native(store), now_ms)
     need(narrative, PendingNarrative, "narrative")
+    if not need(narrative.text, str, "the text of a narrative").strip():
+        raise InputError("the narrative has no text; pending.telling(text) gives it one")
     with store.exclusive() as writer:
         writer.stand_at(now)
-        plan = plan_narrative(writer.ingest_state(), narrative, written_ms=now, zone=zone_of(zone))
+        state = writer.ingest_state()
+        known, forgotten = _lineage(writer, state, narrative)
+        plan = plan_narrative(state, narrative, known, written_ms=now, zone=zone_of(zone), forgotten=forgotten)
         for effect in plan.effects:
             writer.write(effect)
     return plan.dropped
+
+
+def _lineage(
+    access: NativeStore | NativeWriter, state: IngestState, narrative: PendingNarrative
+) -> tuple[tuple[Origin, ...], tuple[Tombstone, ...]]:
+    """The origins of what a narrative tells of, in every ledger of the workspace, and which of the others' sessions are
+    forgotten.
+    """
+    keys = narrative_keys(state, narrative)
+    siblings = access.siblings(keys)
+    rows = (*access.origins_of(keys), *(row for sibling in siblings for row in sibling.origins))
+    return rows, tuple(Tombstone(s.agent_id, session_id) for s in siblings for session_id in s.forgotten)
 
 
 class _Work:

@@ -13,7 +13,15 @@ from memprov import MemoryFile, Origin, OriginClass, ScrubRules, scrub_text
 from memprov.core.purge import promotion_keys
 from memprov.core.state import StagedEntry
 from memprov.core.text import Document, cut, diary_key
-from memprov.core.writing import DIARY_PATH, Dropped, PendingNarrative, ReplaceText, plan_narrative
+from memprov.core.writing import (
+    DIARY_PATH,
+    Dropped,
+    PendingNarrative,
+    RecordOrigins,
+    ReplaceText,
+    narrative_keys,
+    plan_narrative,
+)
 from memprov.core.writing.diary import (
     DiaryBlock,
     DiaryLine,
@@ -24,6 +32,7 @@ from memprov.core.writing.diary import (
     remove_backfill_blocks,
     render_block,
 )
+from memprov.core.writing.narrative import NarrativePlan
 from tests.core.ledger_model import Ledger
 from tests.core.text.test_neutralising import hostile
 
@@ -152,6 +161,8 @@ def test_case_J11_any_lines_make_one_block_of_one_entry_each(texts: list[str]) -
 
 def ledger() -> Ledger:
     made = Ledger(entries={key: StagedEntry(key, "p", 1, 1, "x") for key in ("k1", "k2")})
+    for key, row in (("k1", origin("s1")), ("k2", origin("s2")), ("k2", origin("h1", "helper"))):
+        made.origins[key, row.agent_id, row.session_id] = evolve(row, entry_key=key)
     made.files[DIARY_PATH] = add_blocks(None, [block("- tea"), block("- kiln", day="2026-11-26")])[0]
     return made
 
@@ -161,8 +172,14 @@ def pending(made: Ledger, text: str = "I dreamt of tea.\n\nAnd of kilns.") -> Pe
     return PendingNarrative(text, ("k1", "k2"), (origin("s1"), origin("s2"), origin("h1", "helper")), context)
 
 
+def planned(made: Ledger, narrative: PendingNarrative) -> NarrativePlan:
+    keys = narrative_keys(made.state(), narrative)
+    known = [row for row in made.origins.values() if row.entry_key in keys]
+    return plan_narrative(made.state(), narrative, known, written_ms=WRITTEN_MS, zone=UTC)
+
+
 def publish(made: Ledger, narrative: PendingNarrative) -> Dropped | None:
-    plan = plan_narrative(made.state(), narrative, written_ms=WRITTEN_MS, zone=UTC)
+    plan = planned(made, narrative)
     assert (plan.dropped is None) or not plan.effects
     for effect in plan.effects:
         if getattr(effect, "agent_id", "main") == "main":  # the other agent's ledger is not ours to model
@@ -195,7 +212,7 @@ def test_a_narrative_is_published_line_by_line_with_all_its_origins() -> None:
 
 def test_the_other_agent_of_the_workspace_gets_its_origins_too() -> None:
     made = ledger()
-    effects = plan_narrative(made.state(), pending(made), written_ms=WRITTEN_MS, zone=UTC).effects
+    effects = planned(made, pending(made)).effects
     agents = [getattr(effect, "agent_id", None) for effect in effects]
     assert agents == ["helper", "main", "helper", "main", None]
 
@@ -236,28 +253,59 @@ def test_more_context_than_was_shown_is_no_obstacle() -> None:
     assert made.files[DIARY_PATH].count("I dreamt of tea.") == 1
 
 
-def test_a_narrative_of_nothing_makes_a_diary_of_its_own() -> None:
-    made = Ledger()
-    narrative = PendingNarrative("A quiet night.\r\n---\n# and so on")
-    assert publish(made, narrative) is None
-    assert made.files[DIARY_PATH].count("\n") == 11
+def test_F04_what_the_caller_does_not_say_is_looked_up_in_the_ledger() -> None:
+    made = ledger()
+    assert publish(made, PendingNarrative("I dreamt of tea.", ("k1",))) is None
+    assert made.origins_of(diary_key(DAY, "I dreamt of tea.")).keys() == {"s1"}
+    assert publish(made, PendingNarrative("Of both.", ("k1", "k2"), (origin("s1"),))) is None
+    assert made.origins_of(diary_key(DAY, "Of both.")).keys() == {"s1", "s2"}
+
+
+@pytest.mark.parametrize("origins", [(), (origin("s9"),)])
+@pytest.mark.parametrize("keys", [(), ("k3",)])
+def test_F04_a_narrative_that_nothing_is_found_for_is_refused(
+    keys: tuple[str, ...], origins: tuple[Origin, ...]
+) -> None:
+    made = ledger()
+    made.entries["k3"] = StagedEntry("k3", "p", 1, 1, "x")
+    before = dict(made.files)
+    assert publish(made, PendingNarrative("A quiet night.", keys, origins)) is Dropped.NO_ORIGIN
+    assert (made.files, made.log) == (before, [])
+
+
+def test_F15_a_narrative_has_the_origins_of_the_diary_lines_that_it_was_shown() -> None:
+    made = ledger()
+    made.files[DIARY_PATH] = add_blocks(
+        None, [DiaryBlock(DAY, [DiaryLine("- owls", (origin("s5"),)), DiaryLine("- hand")])]
+    )[0]
+    made.apply([RecordOrigins("main", (evolve(origin("s5"), entry_key=diary_key(DAY, "- owls")),))])
+    context = diary_context(made.files[DIARY_PATH])
+    assert publish(made, PendingNarrative("As owls do.", ("k1",), (origin("s1"),), context)) is None
+    assert made.origins_of(diary_key(DAY, "As owls do.")).keys() == {"s1", "s5"}
+    assert publish(made, PendingNarrative("Of owls alone.", context=context)) is None
+    assert made.origins_of(diary_key(DAY, "Of owls alone.")).keys() == {"s5"}
+
+
+def test_a_first_narrative_makes_a_diary() -> None:
+    made = ledger()
+    del made.files[DIARY_PATH]
+    assert publish(made, PendingNarrative("A quiet night.\r\n---\n# and so on", ("k1",))) is None
     assert diary_context(made.files[DIARY_PATH]) == ("A quiet night. \\--- \\# and so on",)
-    assert made.log == ["ReplaceText"]
+    assert made.log == ["RequireAdmitted", "RecordOrigins", "ReplaceText"]
 
 
 def test_the_clock_is_that_of_the_zone() -> None:
-    state = Ledger().state()
+    state, narrative = ledger().state(), PendingNarrative("x", ("k1",))
     for hours, shown in ((0, "8:53 PM UTC"), (4, "12:53 AM UTC+04:00"), (-8, "12:53 PM UTC-08:00")):
-        plan = plan_narrative(
-            state, PendingNarrative("x"), written_ms=WRITTEN_MS, zone=timezone(timedelta(hours=hours))
-        )
+        zone = timezone(timedelta(hours=hours))
+        plan = plan_narrative(state, narrative, [origin("s1")], written_ms=WRITTEN_MS, zone=zone)
         written = plan.effects[-1]
         assert isinstance(written, ReplaceText)
         assert f" at {shown}*" in written.text
 
 
 def test_an_existing_lower_case_diary_is_the_diary() -> None:
-    state = Ledger().state()
+    state = ledger().state()
     lower = evolve(state, diary=MemoryFile("dreams.md", "by hand\n"))
-    plan = plan_narrative(lower, PendingNarrative("x"), written_ms=WRITTEN_MS, zone=UTC)
+    plan = plan_narrative(lower, PendingNarrative("x", ("k1",)), [origin("s1")], written_ms=WRITTEN_MS, zone=UTC)
     assert getattr(plan.effects[-1], "path", None) == "dreams.md"

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from memprov import AdmissionPolicy
 from memprov.core.purge import promotion_keys
 from memprov.core.text import corpus_owner
-from memprov.core.writing import DIARY_PATH, MarkPromoted, PendingNarrative, WriteEffect, plan_narrative
+from memprov.core.writing import DIARY_PATH, MarkPromoted, PendingNarrative, WriteEffect, narrative_keys, plan_narrative
 from memprov.core.writing.diary import diary_context
 from memprov.errors import ConflictError, StaleStateError
 from tests.core.write_world import DAY_MS, START_MS, agent, guest, host, owner
@@ -85,15 +85,17 @@ class WritePath(RuleBasedStateMachine):
         ledger = self.host.ledger
         keys = sorted(ledger.entries)[:2]
         told = " ".join(ledger.entries[key].snippet for key in keys)
-        origins = tuple(row for row in ledger.origins.values() if row.entry_key in keys)
         context = diary_context(ledger.files.get(DIARY_PATH))
-        self.narrative = PendingNarrative(f"I dreamt: {told}", tuple(keys), origins, context)
+        self.narrative = PendingNarrative(f"I dreamt: {told}", tuple(keys), context=context)
 
     @precondition(lambda self: self.narrative is not None)
     @rule()
     def publish_the_narrative(self) -> None:
         assert self.narrative is not None
-        plan = plan_narrative(self.host.ledger.state(), self.narrative, written_ms=START_MS, zone=UTC)
+        ledger = self.host.ledger
+        keys = narrative_keys(ledger.state(), self.narrative)
+        known = [row for row in ledger.origins.values() if row.entry_key in keys]
+        plan = plan_narrative(ledger.state(), self.narrative, known, written_ms=START_MS, zone=UTC)
         self.host.ledger.apply(plan.effects)
 
     @precondition(lambda self: self.host.ledger.entries)

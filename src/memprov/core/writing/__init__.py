@@ -9,7 +9,7 @@ text can be seen, and no plan that was made before a session was forgotten gets 
 from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
 from memprov.core.writing.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
 from memprov.core.writing.candidates import TranscriptFindings, day_of, joined_texts, read_findings
-from memprov.core.writing.diary import DIARY_PATH, Highlight, add_history
+from memprov.core.writing.diary import CONTEXT_BLOCKS, DIARY_PATH, Highlight, add_history, diary_context
 from memprov.core.writing.effects import (
     AddSeenHashes,
     AppendCorpus,
@@ -37,7 +37,7 @@ from memprov.core.writing.lineage_effects import (
     RequireAdmitted,
 )
 from memprov.core.writing.messages import Message, Role, message_from_event
-from memprov.core.writing.narrative import Dropped, PendingNarrative, plan_narrative
+from memprov.core.writing.narrative import Dropped, PendingNarrative, narrative_keys, plan_narrative
 from memprov.core.writing.promote import (
     MEMORY_HEADER,
     MEMORY_PATH,
@@ -58,6 +58,7 @@ from memprov.core.writing.sources import Admitted, Source, Transcript, admit_sou
 from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash, read_transcript
 
 __all__ = [
+    "CONTEXT_BLOCKS",
     "DIARY_PATH",
     "MAX_LINES",
     "MEMORY_HEADER",
@@ -114,12 +115,14 @@ __all__ = [
     "content_hash",
     "day_of",
     "decide_admission",
+    "diary_context",
     "entry_notes",
     "entry_text",
     "explain_policy",
     "joined_texts",
     "memory_text",
     "message_from_event",
+    "narrative_keys",
     "plan_backfill",
     "plan_ingestion",
     "plan_narrative",

@@ -30,6 +30,7 @@ from memprov.core.text import (
 from memprov.core.writing.candidates import truncated
 
 __all__ = [
+    "CONTEXT_BLOCKS",
     "DIARY_PATH",
     "MAX_HIGHLIGHTS",
     "DiaryBlock",
@@ -38,6 +39,7 @@ __all__ = [
     "add_blocks",
     "add_history",
     "block_origins",
+    "context_keys",
     "day_title",
     "diary_context",
     "remove_backfill_blocks",
@@ -60,7 +62,7 @@ _HISTORY = "## Memory Consolidation History"
 #: How many excerpts one consolidation leaves in the history.
 MAX_HIGHLIGHTS = 8
 _HIGHLIGHT_UNITS = 180
-_CONTEXT_BLOCKS = 3
+CONTEXT_BLOCKS = 3
 _CONTEXT_UNITS = 360
 
 
@@ -229,19 +231,29 @@ def remove_backfill_blocks(text: str, keep_keys: frozenset[str] = frozenset()) -
     return mark + body[:start] + (kept + ending if kept.strip(WSP) else "") + body[end:], len(gone)
 
 
-def diary_context(text: str | None, limit: int | None = _CONTEXT_BLOCKS) -> tuple[str, ...]:
+def diary_context(text: str | None, limit: int | None = CONTEXT_BLOCKS) -> tuple[str, ...]:
     """What the newest blocks say, the newest first, each as one bounded line: what a new narrative may be shown.
 
     Without a limit all blocks, so that a narrative can be asked whether what it was shown is still there.
     """
+    entries = [entry for entry, _ in _entries(text)]
+    entries = entries if limit is None else entries[max(len(entries) - limit, 0) :]
+    return tuple(reversed(entries))
+
+
+def context_keys(text: str | None, context: Iterable[str]) -> frozenset[str]:
+    """The entry keys of the blocks that say any of this context: whose lines a narrative was shown."""
+    shown = frozenset(context)
+    return frozenset(key for entry, block in _entries(text) if entry in shown for key in _keys(block))
+
+
+def _entries(text: str | None) -> list[tuple[str, str]]:
+    """The blocks that say something, oldest first: what each says as one bounded line, and its text."""
     body = (text or "").removeprefix("\ufeff")
     section = _section(body)
-    if section is None:
-        return ()
-    said = [collapse(" ".join(_said(body[first:last]))) for first, last in _blocks(body, *section)]
-    entries = [entry for entry in said if entry]
-    entries = entries if limit is None else entries[max(len(entries) - limit, 0) :]
-    return tuple(entry if len(entry) <= _CONTEXT_UNITS else entry[:_CONTEXT_UNITS] for entry in reversed(entries))
+    blocks = [] if section is None else [body[first:last] for first, last in _blocks(body, *section)]
+    said = ((collapse(" ".join(_said(block)))[:_CONTEXT_UNITS], block) for block in blocks)
+    return [(entry, block) for entry, block in said if entry]
 
 
 def _written(line: DiaryLine) -> str:

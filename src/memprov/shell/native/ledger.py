@@ -31,6 +31,7 @@ __all__ = [
     "FULL_TEXTS",
     "delete_chunks",
     "drop_origins",
+    "origins_of",
     "prune_origins",
     "purge_index",
     "raise_revision",
@@ -143,7 +144,7 @@ def record_origins(connection: apsw.Connection, effect: RecordOrigins) -> None:
         if not (is_storable(row.entry_key) and is_storable(row.session_id) and is_storable(row.session_key or "")):
             raise InputError(f"the origin of {row.entry_key!r} in {row.session_id!r} is no valid text")
     with transaction(connection):
-        known = tuple(_rows_of(connection, {row.entry_key for row in effect.origins}, effect.agent_id))
+        known = tuple(origins_of(connection, {row.entry_key for row in effect.origins}, effect.agent_id))
         there = frozenset(known)
         connection.executemany(
             "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?, ?)",
@@ -197,7 +198,8 @@ def _count(connection: apsw.Connection, what: str, *bindings: str) -> int:
     return integer(next(iter(connection.execute(f"SELECT count(*) FROM {what}", bindings)))[0])
 
 
-def _rows_of(connection: apsw.Connection, entry_keys: Iterable[str], agent_id: str) -> Iterator[Origin]:
+def origins_of(connection: apsw.Connection, entry_keys: Iterable[str], agent_id: str) -> Iterator[Origin]:
+    """The rows of these entries."""
     for batch in batches(sorted(entry_keys)):
         rows = connection.execute(
             "SELECT entry_key, session_id, session_key, origin_class, observed_at_ms FROM origins "

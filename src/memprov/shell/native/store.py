@@ -40,6 +40,7 @@ from memprov.shell.native.layout import (
     make_private,
     relative_place,
 )
+from memprov.shell.native.ledger import origins_of
 from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
 from memprov.shell.native.selecting import named_origins, read_neighbours
@@ -188,6 +189,11 @@ class NativeStore:
         """What ingestion and backfill plan from, read without a trace; with ids, what a sweep over these plans from."""
         ids = None if session_ids is None else strings(session_ids)
         return read_ingest_state(self.layout, self._quiet, ids, self.calls)
+
+    def origins_of(self, entry_keys: Iterable[str]) -> tuple[Origin, ...]:
+        """Which sessions of this agent these entries come from."""
+        keys = strings(entry_keys)
+        return self._read(lambda connection: tuple(origins_of(connection, keys, self.layout.agent_id)))
 
     def siblings(self, entry_keys: Iterable[str]) -> tuple[Sibling, ...]:
         """What the other agents of this workspace know of these entries, and which entries their indexes show."""

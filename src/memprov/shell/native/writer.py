@@ -27,7 +27,7 @@ from memprov.core.purge import (
     RemoveFile,
     Selection,
 )
-from memprov.core.records import strings
+from memprov.core.records import Origin, strings
 from memprov.core.state import IngestState, MemorySnapshot
 from memprov.core.text import digest
 from memprov.core.writing import (
@@ -94,6 +94,11 @@ class NativeWriter:
     def ingest_state(self, session_ids: Iterable[str] | None = None) -> IngestState:
         """As ``NativeStore.ingest_state``, under the lock."""
         return read_ingest_state(self.layout, self, session_ids, self.calls)
+
+    def origins_of(self, entry_keys: Iterable[str]) -> tuple[Origin, ...]:
+        """As ``NativeStore.origins_of``, under the lock."""
+        with explained(self.layout.ledger.database, "reading"):
+            return tuple(agent.origins_of(self.ledger, strings(entry_keys), self.layout.agent_id))
 
     def siblings(self, entry_keys: Iterable[str]) -> tuple[Sibling, ...]:
         """As ``NativeStore.siblings``, under the lock."""
