@@ -142,3 +142,27 @@ def test_F64a_an_entry_key_of_our_own_report_is_refused_with_the_command_that_ta
     with pytest.raises(ValueError, match="--entry"):
         forget(native, Selectors(sessions=[key]))
     assert native.forgotten() == frozenset()
+
+
+# --- an idle purge ----------------------------------------------------------------------------------------------------
+
+
+def test_a_purge_stays_idle_when_sweeps_note_that_the_session_is_forgotten(native: NativeStore) -> None:
+    selectors = Selectors(sessions=["kiln"])
+    forget(native, selectors)
+    assert preview(native, selectors).removes_nothing
+    swept = ingest(native, lambda _: [], now_ms=NOW)
+    assert [d.reason for d in swept.excluded if d.session_id == "kiln"] == ["forgotten"]
+    assert preview(native, selectors).removes_nothing, "a host that looks every night is not alarmed for ever"
+    native.record_session(SessionRecord("main", "kept", created_at_ms=FIRST))
+    assert ingest(native, lambda _: [], now_ms=NOW).excluded
+
+
+def test_an_installations_own_note_of_a_forgotten_session_is_nothing_that_a_purge_removes(lab: Lab) -> None:
+    lab.session("kiln")
+    forget(lab.open(), Selectors(sessions=["kiln"]))
+    note = {"mtimeMs": 0, "size": 0, "contentHash": "", "lineCount": 0, "lastContentLine": 0}
+    lab.row("dreaming-session-ingestion-files", "main:sessions/main/kiln", note | {"excludedReason": "forgotten"})
+    assert preview(lab.open(), Selectors(sessions=["kiln"])).removes_nothing
+    lab.row("dreaming-session-ingestion-files", "main:sessions/main/other", note | {"excludedReason": "channel:x"})
+    assert not preview(lab.open(), Selectors(sessions=["other"])).removes_nothing

@@ -44,6 +44,7 @@ from memprov.shell.cells import Value, from_raw, integer, text
 from memprov.shell.native.curated import read_ledger_writes
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.reader import (
+    TELLING,
     Access,
     read_chunks,
     read_place,
@@ -251,15 +252,18 @@ def _state(connection: apsw.Connection, question: StateUnder) -> StatePart:
     )
     return StatePart(
         signals=tuple(text(row[0]) for row in signals),
-        checkpoints=_keys_naming(connection, "checkpoints", "state_key", ids),
-        seen_scopes=_keys_naming(connection, "seen_scopes", "scope", ids),
+        checkpoints=_keys_naming(connection, "checkpoints", "state_key", ids, TELLING),
+        seen_scopes=_keys_naming(connection, "seen_scopes", "scope", ids, "TRUE"),
         rewinds=_rewinds(connection, ids),
     )
 
 
-def _keys_naming(connection: apsw.Connection, table: str, column: str, ids: frozenset[str]) -> tuple[str, ...]:
+def _keys_naming(
+    connection: apsw.Connection, table: str, column: str, ids: frozenset[str], condition: str
+) -> tuple[str, ...]:
     naming, bindings = _naming(f"{table}.{column}", ids)
-    rows = connection.execute(f"SELECT {column} FROM {table} WHERE {naming} ORDER BY {column}", bindings)
+    where = f"{naming} AND {condition}"
+    rows = connection.execute(f"SELECT {column} FROM {table} WHERE {where} ORDER BY {column}", bindings)
     return tuple(text(row[0]) for row in rows)
 
 

@@ -32,6 +32,7 @@ from memprov.shell.statements import batches
 from memprov.shell.workspace import Calls, scan
 
 __all__ = [
+    "TELLING",
     "Access",
     "QuietReading",
     "read_checkpoint_keys",
@@ -54,6 +55,9 @@ _KINDS = {str(value): code for code, value in enumerate(SessionKind)}
 #: What is known of a chunk without provenance: nothing (FACTS 3.5).
 _CLASSES[""] = _CLASSES[OriginClass.UNTRUSTED]
 _KINDS[""] = _KINDS[SessionKind.UNKNOWN]
+#: Which checkpoints tell something of a session. One that only notes that it is forgotten says what the tombstone says:
+#: every sweep writes it anew, and a purge that dropped it would never be idle.
+TELLING = "excluded_reason IS NOT 'forgotten'"
 
 
 class Access(Protocol):
@@ -177,7 +181,7 @@ def _shared_part(connection: apsw.Connection, layout: Layout, snapshot: MemorySn
         snapshot,
         recall=read_recall(connection),
         signals=read_signals(connection),
-        checkpoints=read_checkpoint_keys(connection),
+        checkpoints=_texts(connection, f"SELECT state_key FROM checkpoints WHERE {TELLING} ORDER BY state_key"),
         seen_scopes=_texts(connection, "SELECT scope FROM seen_scopes ORDER BY scope"),
         rewinds=read_rewinds(connection),
         preimages=read_preimages(connection),

@@ -108,13 +108,20 @@ def read_state(reader: Reader, keys: Iterable[str], now_ms: int) -> StateRows:
     return StateRows(
         recall=tuple(_recall(row) for row in rows(RECALL)),
         signals=tuple(dict.fromkeys(row.key for row in rows(SIGNALS))),
-        checkpoints=tuple(dict.fromkeys(row.key for row in rows(CHECKPOINTS))),
+        checkpoints=tuple(dict.fromkeys(row.key for row in rows(CHECKPOINTS) if not _is_exclusion_note(row))),
         seen_scopes=tuple(sorted({scope_of(row) for row in rows(SEEN)})),
         rewinds=tuple(dict.fromkeys(batch for row in rows(REWINDS) if (batch := _batch(row)))),
         events=tuple(HostEvent(key, payload) for key, payload in event_rows(reader, keys, now_ms)),
         preimages=tuple(dict.fromkeys(p for row in rows(PREIMAGES) if (p := _preimage(row)))),
         ledger=tuple(_ledger(reader, keys, now_ms)),
     )
+
+
+def _is_exclusion_note(row: StateRow) -> bool:
+    """Whether a checkpoint only notes that its session is forgotten. That is what the tombstone says; sweeps write
+    it anew, and a purge that dropped it would never be idle.
+    """
+    return member(row.value, "excludedReason").strip() == "forgotten"
 
 
 def key_ranges(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
