@@ -127,10 +127,10 @@ if TYPE_CHECKING:
     )
     from memprov.shell.native import NativeStore, open_store
     from memprov.shell.openclaw import OpenClawStore, open_openclaw
+    from memprov.shell.port import TranscriptReader
     from memprov.shell.proof import verify
     from memprov.shell.runner import apply_plan, forget, preview
     from memprov.shell.sweeps import (
-        TranscriptReader,
         backfill,
         ingest,
         prepare_narrative,
@@ -322,11 +322,10 @@ _HOMES = {
         ),
         "memprov.shell.native": "NativeStore open_store",
         "memprov.shell.openclaw": "OpenClawStore open_openclaw",
+        "memprov.shell.port": "TranscriptReader",
         "memprov.shell.proof": "verify",
         "memprov.shell.runner": "apply_plan forget preview",
-        "memprov.shell.sweeps": (
-            "TranscriptReader backfill ingest prepare_narrative promote publish_narrative rollback_backfill"
-        ),
+        "memprov.shell.sweeps": ("backfill ingest prepare_narrative promote publish_narrative rollback_backfill"),
         "memprov.shell.trace": "trace",
         "memprov.shell.vectors": "VectorMemory",
         "memprov.shell.workspace.publish": "PublicationError",

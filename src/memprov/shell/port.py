@@ -16,8 +16,19 @@ from memprov.core.lineage import Basis
 from memprov.core.purge import Answer, Mapper, PurgeEffect, Question, Selection
 from memprov.core.records import Origin, SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
+from memprov.core.writing import Message
+from memprov.errors import MemprovError
 
-__all__ = ["Answering", "Neighbours", "ProvableStore", "Spoken", "Store", "Writer"]
+__all__ = [
+    "Answering",
+    "Neighbours",
+    "ProvableStore",
+    "Spoken",
+    "Store",
+    "TranscriptReader",
+    "Writer",
+    "failure",
+]
 
 #: Answers the questions of one plan (DESIGN 4.5). Reading only.
 Answering = Callable[[Question], Answer]
@@ -39,6 +50,18 @@ class Neighbours:
 
     sessions: tuple[SessionRecord, ...] = ()
     unread: tuple[str, ...] = ()
+
+
+class TranscriptReader(Protocol):
+    """How a host hands over a session's messages, when asked; ``None`` says that the transcript is gone."""
+
+    def __call__(self, session: SessionRecord, /) -> Iterable[Message] | None:
+        """Read one transcript."""
+
+
+def failure(error: Exception) -> str:
+    """What a report says of an exception: its type, and the message of one of ours, which holds no memory text."""
+    return f"{type(error).__name__}: {error}" if isinstance(error, MemprovError) else type(error).__name__
 
 
 class Writer(Protocol):

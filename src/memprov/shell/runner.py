@@ -27,7 +27,8 @@ from memprov.core.purge import (
 )
 from memprov.core.records import StoreIdentity
 from memprov.errors import MemprovError, PartialError, StalePlanError, StaleStateError
-from memprov.shell.port import Store, Writer
+from memprov.shell.hearing import Hearing
+from memprov.shell.port import Store, TranscriptReader, Writer
 from memprov.shell.selecting import resolve
 from memprov.shell.workspace import MovedError
 
@@ -52,15 +53,22 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def preview(
-    store: Store, selectors: Selectors, *, level: Level | str = Level.LOGICAL, executor: Executor | None = None
+    store: Store,
+    selectors: Selectors,
+    *,
+    level: Level | str = Level.LOGICAL,
+    executor: Executor | None = None,
+    reader: TranscriptReader | None = None,
 ) -> PurgePlan:
     """What ``forget`` would do now, as a plan that can be read, saved and compared. Changes no byte (I3).
 
-    ``executor`` maps corpus and memory files in parallel; the plan is the same (I14). Raises ``SelectorError`` before
-    anything is read, and ``RefusedError`` for a store that cannot be read.
+    ``executor`` maps corpus and memory files in parallel; the plan is the same (I14). ``reader`` hands over the
+    transcripts of the selected sessions where the host keeps them, as it does beside an embedded store: what they said
+    is looked for although its corpus lines are gone (D23), and the memory files that their tools wrote are listed.
+    Raises ``SelectorError`` before anything is read, and ``RefusedError`` for a store that cannot be read.
     """
     selection = resolve(store, selectors)
-    return _plan(store, selection, store.identity, level, executor)
+    return _plan(store, selection, store.identity, level, executor, hearing=_hearing(store, reader))
 
 
 def forget(
@@ -71,24 +79,27 @@ def forget(
     executor: Executor | None = None,
     break_lock: bool = False,
     progress: Progress = _silent,
+    reader: TranscriptReader | None = None,
 ) -> Report:
     """Forget the selected sessions: remove what they produced and keep it out from now on.
 
     Returns the report, equal to the preview's but for ``dry_run``. Safe to run again at any time, also after a crash at
     any point (I5). ``break_lock`` takes over a lock whose owner cannot be judged from here, never a live one (D19).
-    Raises ``SelectorError`` before anything is read, ``RefusedError`` when nothing was changed, ``PartialError`` when
-    something was; the message names what remains.
+    ``reader`` is as for ``preview``; it is asked once about each selected session. Raises ``SelectorError`` before
+    anything is read, ``RefusedError`` when nothing was changed, ``PartialError`` when something was; the message names
+    what remains.
     """
     selection = resolve(store, selectors)
     # What cannot be read is refused here, before even the lock is written.
-    plan = _plan(store, selection, store.identity, level, executor)
+    hearing = _hearing(store, reader)
+    plan = _plan(store, selection, store.identity, level, executor, hearing=hearing)
     if not selection.session_ids:
         return evolve(plan.report, dry_run=False)
     with store.exclusive(break_lock=break_lock) as writer:
         selection = resolve(store, selectors)
 
         def planned(keys: Iterable[str]) -> PurgePlan:
-            return _plan(writer, selection, store.identity, level, executor, keys)
+            return _plan(writer, selection, store.identity, level, executor, keys, hearing)
 
         return _carry_out(writer, planned, progress)
 
@@ -100,29 +111,36 @@ def apply_plan(
     executor: Executor | None = None,
     break_lock: bool = False,
     progress: Progress = _silent,
+    reader: TranscriptReader | None = None,
 ) -> Report:
     """Forget as a saved plan says, provided that it still describes what would be done (DESIGN 4.2).
 
     The saved effects are compared and never executed: the purge is planned again under the lock. It goes ahead when the
     plans are equal or, after an interruption, when what is left to do is part of the saved plan. Otherwise raises
-    ``StalePlanError``, which says what differs, and nothing is changed.
+    ``StalePlanError``, which says what differs, and nothing is changed. A plan that was made with a ``reader`` needs it
+    here, too: what the transcripts said is no part of the plan.
     """
     if plan.store != store.identity:
         raise StalePlanError(
             f"the plan was made for {_place(plan)} and this store is another; nothing was changed; make a new preview"
         )
+    hearing = _hearing(store, reader)
     with store.exclusive(break_lock=break_lock) as writer:
         selection = resolve(store, plan.selection.selectors)
         if selection.session_ids != plan.selection.session_ids:
             raise StalePlanError(_moved_selection(plan.selection, selection))
 
         def checked(keys: Iterable[str]) -> PurgePlan:
-            fresh = _plan(writer, selection, store.identity, plan.level, executor, keys)
+            fresh = _plan(writer, selection, store.identity, plan.level, executor, keys, hearing)
             if added := plan_atoms(fresh) - plan_atoms(plan):
                 raise StalePlanError(_stale(added))
             return fresh
 
         return _carry_out(writer, checked, progress)
+
+
+def _hearing(store: Store, reader: TranscriptReader | None) -> Hearing | None:
+    return None if reader is None else Hearing(store, reader)
 
 
 def _plan(
@@ -132,13 +150,15 @@ def _plan(
     level: Level | str,
     executor: Executor | None,
     entry_keys: Iterable[str] = (),
+    hearing: Hearing | None = None,
 ) -> PurgePlan:
     """Lead the planner's dialogue with the store, from the start when files were moved about meanwhile."""
     keys, mapper = tuple(entry_keys), _mapper(executor)
     for _ in range(MAX_ATTEMPTS):
         asking = plan_by_asking(identity, selection, level=level, entry_keys=keys, mapper=mapper)
         with suppress(MovedError):
-            return answered(asking, asked.answering(selection, mapper))
+            answering = asked.answering(selection, mapper)
+            return answered(asking, answering if hearing is None else hearing.answering(answering, selection))
     raise StaleStateError(f"files below {identity.workspace_root} were moved about while they were being read")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, tzinfo
-from typing import Protocol
 
 from attrs import evolve
 
@@ -24,7 +23,6 @@ from memprov.core.writing import (
     BackfillReport,
     Dropped,
     IngestReport,
-    Message,
     PendingNarrative,
     PromotionLimits,
     PromotionReport,
@@ -46,14 +44,13 @@ from memprov.core.writing import (
     session_source,
     transcripts_within_reach,
 )
-from memprov.errors import InputError, MemprovError
+from memprov.errors import InputError
 from memprov.shell.arguments import call, moment, native, need, optional, zone_of
 from memprov.shell.native import NativeStore, NativeWriter
+from memprov.shell.port import TranscriptReader, failure
 
 __all__ = [
-    "TranscriptReader",
     "backfill",
-    "failure",
     "ingest",
     "prepare_narrative",
     "promote",
@@ -63,13 +60,6 @@ __all__ = [
 
 
 _States = Callable[[Iterable[str] | None], IngestState]
-
-
-class TranscriptReader(Protocol):
-    """How a host hands over a session's messages, when asked; ``None`` says that the transcript is gone."""
-
-    def __call__(self, session: SessionRecord, /) -> Iterable[Message] | None:
-        """Read one transcript."""
 
 
 def ingest(
@@ -287,11 +277,6 @@ class _Work:
         except Exception as error:  # noqa: BLE001  # whatever it is, it is of this session alone
             self._failed[session.session_id] = failure(error)
             return None
-
-
-def failure(error: Exception) -> str:
-    """What a report says of an exception: its type, and the message of one of ours, which holds no memory text."""
-    return f"{type(error).__name__}: {error}" if isinstance(error, MemprovError) else type(error).__name__
 
 
 def _earliest(now_ms: int, days: int | None, zone: tzinfo) -> str | None:

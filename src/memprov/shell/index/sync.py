@@ -37,9 +37,9 @@ from memprov.shell.index.files import file_look, read_memory_files, recorded_cla
 from memprov.shell.index.ledger import Publication, read_index_state
 from memprov.shell.native import NativeStore, NativeWriter
 from memprov.shell.native.reader import QuietReading
+from memprov.shell.port import TranscriptReader, failure
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import transaction
-from memprov.shell.sweeps import TranscriptReader, failure
 from memprov.shell.vectors.lance import LanceVectors
 from memprov.shell.vectors.mirror import distrust, mirror_directory, reflect
 
