@@ -13,6 +13,9 @@ import pytest
 from attrs import define, field
 
 from memprov import (
+    ConsolidationReport,
+    ConsolidationRequest,
+    Decision,
     Dropped,
     Gate,
     IngestReport,
@@ -25,6 +28,8 @@ from memprov import (
     Selectors,
     SessionRecord,
     Skipped,
+    Thresholds,
+    annotate_entry,
     backfill,
     consolidate,
     forget,
@@ -329,3 +334,84 @@ def test_F15_a_narrative_has_the_origins_of_every_agent_of_the_workspace(dreamin
     assert "Tulips" not in diary(dreaming)
     assert publish_narrative(dreaming.store, pending.telling("Tulips again."), now_ms=T + DAY) is Dropped.ENTRY_GONE
     assert "Tulips" not in repr(pending.telling("Tulips again."))
+
+
+# --- what supersedes what ---------------------------------------------------------------------------------------------
+
+TUESDAY = "The rowing club meets on Tuesday evening."
+THURSDAY = "The rowing club meets on Thursday evening now."
+ANY = Thresholds(score=0, signals=1, unique_queries=0)
+
+
+def superseding(request: ConsolidationRequest) -> list[Decision]:
+    """A model that lets an entry take the place of those that it is said to supersede."""
+    decisions = []
+    for candidate in request.candidates:
+        prior = [entry.line for entry in request.entries if candidate.lineage in entry.known_as]
+        decisions.append(Decision(candidate.key, "superseded" if prior else "added", prior))
+    return decisions
+
+
+def memory(gateway: Gateway) -> list[str]:
+    text = Path(gateway.store.layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.startswith("- ")]
+
+
+def merged(gateway: Gateway, at: int) -> ConsolidationReport:
+    return consolidate(gateway.store, superseding, thresholds=ANY, now_ms=at)
+
+
+def test_F61_what_a_message_supersedes_leaves_one_line_with_the_origins_of_both(gateway: Gateway) -> None:
+    gateway.say("a1", owner(TUESDAY, supersedes_key="rowing-club", project_key="club"))
+    gateway.ingest()
+    assert len(merged(gateway, T + DAY).added) == 1
+    gateway.say("b2", owner(THURSDAY, supersedes_key="rowing-club", project_key="club"))
+    gateway.ingest()
+    report = merged(gateway, T + 2 * DAY)
+    assert (report.rejected, len(report.superseded)) == (None, 1)
+    (line,) = memory(gateway)
+    assert THURSDAY in line
+    assert "<!-- project: club -->" in line
+    assert {row.session_id for row in gateway.store.origins_of(report.superseded)} == {"a1", "b2"}
+    forget(gateway.store, Selectors(sessions=["a1"]))
+    assert memory(gateway) == []
+
+
+@pytest.mark.parametrize("promoted", [True, False])
+def test_F61_an_entry_is_said_to_supersede_an_earlier_one_by_its_key(gateway: Gateway, *, promoted: bool) -> None:
+    gateway.say("a1", owner(TUESDAY))
+    (tuesday,) = gateway.ingest().added_keys
+    if promoted:
+        promote(gateway.store, thresholds=ANY, now_ms=T + DAY)
+    else:
+        merged(gateway, T + DAY)
+    gateway.say("b2", owner(THURSDAY))
+    (thursday,) = gateway.ingest().added_keys
+    assert annotate_entry(gateway.store, thursday, supersedes_key=tuesday)
+    assert not annotate_entry(gateway.store, thursday, supersedes_key=tuesday)
+    assert merged(gateway, T + 2 * DAY).superseded == (thursday,)
+    (line,) = memory(gateway)
+    assert THURSDAY in line
+    assert {row.session_id for row in gateway.store.origins_of([thursday])} == {"a1", "b2"}
+
+
+def test_F61_a_promoted_entry_keeps_what_it_is_known_as(gateway: Gateway) -> None:
+    gateway.say("a1", owner(TUESDAY, supersedes_key="rowing-club"))
+    gateway.ingest()
+    promote(gateway.store, thresholds=ANY, now_ms=T + DAY)
+    gateway.say("b2", owner(THURSDAY, supersedes_key="rowing-club"))
+    gateway.ingest()
+    assert len(merged(gateway, T + 2 * DAY).superseded) == 1
+    assert len(memory(gateway)) == 1
+
+
+@pytest.mark.parametrize("key", ["", " x", "a --> b", "a\nb", "x" * 201, "\ud800", 5], ids=repr)
+def test_F61_a_key_that_no_marker_could_name_is_refused(gateway: Gateway, key: Any) -> None:
+    for name in ("supersedes_key", "project_key"):
+        with pytest.raises(InputError, match=name):
+            owner(TUESDAY, **{name: key})
+    gateway.say("a1", owner(TUESDAY))
+    (tuesday,) = gateway.ingest().added_keys
+    for entry, wrong in ((tuesday, key), (tuesday, tuesday), ("k9", "x")):
+        with pytest.raises(InputError):
+            annotate_entry(gateway.store, entry, supersedes_key=wrong)

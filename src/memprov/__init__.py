@@ -131,6 +131,7 @@ if TYPE_CHECKING:
     from memprov.shell.proof import verify
     from memprov.shell.runner import apply_plan, forget, preview
     from memprov.shell.sweeps import (
+        annotate_entry,
         backfill,
         ingest,
         prepare_narrative,
@@ -246,6 +247,7 @@ __all__ = [
     "VectorMemory",
     "Verdict",
     "Verification",
+    "annotate_entry",
     "apply_plan",
     "apply_to_snapshot",
     "backfill",
@@ -325,7 +327,9 @@ _HOMES = {
         "memprov.shell.port": "TranscriptReader",
         "memprov.shell.proof": "verify",
         "memprov.shell.runner": "apply_plan forget preview",
-        "memprov.shell.sweeps": ("backfill ingest prepare_narrative promote publish_narrative rollback_backfill"),
+        "memprov.shell.sweeps": (
+            "annotate_entry backfill ingest prepare_narrative promote publish_narrative rollback_backfill"
+        ),
         "memprov.shell.trace": "trace",
         "memprov.shell.vectors": "VectorMemory",
         "memprov.shell.workspace.publish": "PublicationError",

@@ -35,6 +35,7 @@ from memprov.core.writing import (
     day_of,
     diary_context,
     narrative_keys,
+    plan_annotation,
     plan_backfill,
     plan_ingestion,
     plan_narrative,
@@ -50,6 +51,7 @@ from memprov.shell.native import NativeStore, NativeWriter
 from memprov.shell.port import TranscriptReader, failure
 
 __all__ = [
+    "annotate_entry",
     "backfill",
     "ingest",
     "prepare_narrative",
@@ -176,6 +178,30 @@ def promote(
         for effect in plan.effects:
             writer.write(effect)
     return plan.report
+
+
+def annotate_entry(
+    store: NativeStore,
+    entry_key: str,
+    *,
+    supersedes_key: str | None = None,
+    project_key: str | None = None,
+    now_ms: int | None = None,
+) -> bool:
+    """Say of a staged entry what it replaces and which project it belongs to; ``False`` when that is known already.
+
+    ``supersedes_key`` is the key of the entry that said so before, or a name of the host's own, as in a ``Message``. A
+    consolidation may then put the later entry in the place of the earlier one. Raises ``InputError`` for an entry that
+    is not staged.
+    """
+    now = moment(native(store), now_ms)
+    with store.exclusive() as writer:
+        writer.stand_at(now)
+        state = writer.ingest_state()
+        effects = plan_annotation(state, entry_key, supersedes_key=supersedes_key, project_key=project_key)
+        for effect in effects:
+            writer.write(effect)
+    return bool(effects)
 
 
 def prepare_narrative(

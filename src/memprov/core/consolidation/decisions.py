@@ -114,6 +114,11 @@ class PriorEntry:
     unique: bool
 
     @property
+    def known_as(self) -> frozenset[str]:
+        """By what names a later entry may say that it supersedes this one: its lineages, and its own keys."""
+        return frozenset((*self.lineages, *self.keys))
+
+    @property
     def replaceable(self) -> bool:
         """Whether a decision may name it."""
         return self.whole and self.unique
@@ -227,7 +232,8 @@ def check_decisions(
     """The prior entries of each candidate, or why the answer is rejected.
 
     ``candidates`` are those that there are now, ``asked`` those that the model was shown; ``forgotten`` are keys with
-    an origin in a forgotten session. Only what is superseded is lost: what is merged is still said.
+    an origin in a forgotten session. Only what is superseded is lost: what is merged is still said; and one entry may
+    always be superseded, of a file that holds few.
     """
     entries, decisions = tuple(entries), tuple(decisions)
     chosen: dict[str, tuple[PriorEntry, ...]] = {}
@@ -251,7 +257,7 @@ def check_decisions(
         if fault is not None:
             return chosen, Rejection(fault, key)
     lost = sum(len(d.prior_entries) for d in decisions if d.action is Action.SUPERSEDED)
-    if lost > loss * len(entries):
+    if lost > max(loss * len(entries), 1):
         return chosen, Rejection(Rejected.LOSS)
     return chosen, None
 
@@ -294,7 +300,7 @@ def _faults_of_claims(
             yield Rejected.OTHER_CLAIM
         case Action.SUPERSEDED:
             lineage = candidate.lineage
-            all_of_it = tuple(entry for entry in entries if lineage in entry.lineages)
-            alone = all(entry.lineages == (lineage,) for entry in named)
+            all_of_it = tuple(entry for entry in entries if lineage in entry.known_as)
+            alone = all(set(entry.lineages) <= {lineage} for entry in named)
             if lineage is None or not alone or sorted(e.first for e in all_of_it) != sorted(e.first for e in named):
                 yield Rejected.OTHER_LINEAGE

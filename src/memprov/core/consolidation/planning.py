@@ -28,7 +28,7 @@ from memprov.core.consolidation.decisions import (
 )
 from memprov.core.consolidation.plan import ConsolidationPlan, ConsolidationReport
 from memprov.core.consolidation.prune import Sibling, plan_prune, prune_candidates
-from memprov.core.consolidation.text import ResultLine, compose_memory, consolidated_line, project_of, readable_lineage
+from memprov.core.consolidation.text import ResultLine, compose_memory, consolidated_line
 from memprov.core.lineage import (
     Transfer,
     TransferEdge,
@@ -55,8 +55,10 @@ from memprov.core.writing import (
     WriteEffect,
     add_history,
     entry_text,
+    lineage_of,
     memory_text,
     plan_promotion,
+    project_of,
     rank_entries,
 )
 
@@ -181,8 +183,7 @@ def _gated(
 
 def _candidate(item: Ranked, limits: ConsolidationLimits) -> CandidateEntry:
     entry = item.entry
-    lineage = None if entry.provenance is None else readable_lineage(entry.provenance.supersedes_key)
-    return CandidateEntry(entry.key, entry_text(item.cited, limits), lineage, project_of(entry.project_key))
+    return CandidateEntry(entry.key, entry_text(item.cited, limits), lineage_of(entry), project_of(entry))
 
 
 @frozen

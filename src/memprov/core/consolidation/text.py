@@ -13,10 +13,10 @@ from itertools import pairwise
 from attrs import frozen
 
 from memprov.core.consolidation.decisions import PriorEntry
-from memprov.core.text import WSP, Document, comments, lineage_marker, neutralise_inline, one_line, promotion_marker
+from memprov.core.text import WSP, Document, lineage_marker, neutralise_inline, one_line, promotion_marker
 from memprov.core.writing import MEMORY_HEADER, PromotionLimits, Ranked, entry_notes, entry_text
 
-__all__ = ["ResultLine", "compose_memory", "consolidated_line", "project_of", "readable_lineage"]
+__all__ = ["ResultLine", "compose_memory", "consolidated_line"]
 
 _SECTIONS = ("## Consolidated Memory (", "## Promoted From Short-Term Memory (")
 
@@ -34,23 +34,7 @@ def consolidated_line(item: Ranked, limits: PromotionLimits) -> str:
     """The line of a consolidated entry (FACTS 4.4)."""
     entry = item.cited
     place = f"{neutralise_inline(one_line(entry.path))}#L{entry.start_line}-L{entry.end_line}"
-    project = project_of(entry.project_key)
-    notes = (*entry_notes(entry, item.signals), *([f"<!-- project: {project} -->"] if project else []))
-    return " ".join((f"- {entry_text(entry, limits)}", f"Source: {place}", *notes))
-
-
-def project_of(project_key: str | None) -> str | None:
-    """The project that can be named in an annotation, if the key is one that can."""
-    return project_key if project_key and _read_as(f"<!-- project: {project_key} -->", project_key) else None
-
-
-def readable_lineage(key: str | None) -> str | None:
-    """The lineage that a marker can name, if the key is one that can."""
-    return key if key and _read_as(lineage_marker(key), key) else None
-
-
-def _read_as(marker: str, value: str) -> bool:
-    return "\n" not in marker and "\r" not in marker and [c.value for c in comments(marker)] == [value]
+    return " ".join((f"- {entry_text(entry, limits)}", f"Source: {place}", *entry_notes(entry, item.signals)))
 
 
 def compose_memory(

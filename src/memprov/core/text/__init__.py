@@ -41,6 +41,7 @@ from memprov.core.text.markers import (
     mentions_promotion,
     promotion_lines,
     promotion_marker,
+    readable_key,
 )
 from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
 from memprov.core.text.quotation import MIN_SNIPPET_UNITS, LookalikeMatcher, QuotationMatcher, Snippet, normalise
@@ -92,6 +93,7 @@ __all__ = [
     "promotion_marker",
     "query_hash",
     "ranged_key",
+    "readable_key",
     "redact",
     "references_session",
     "scan_corpus",

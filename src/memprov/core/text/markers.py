@@ -24,6 +24,7 @@ __all__ = [
     "mentions_promotion",
     "promotion_lines",
     "promotion_marker",
+    "readable_key",
 ]
 
 _BLANK = "[" + re.escape(WSP.replace("\n", "")) + "]*"
@@ -74,6 +75,12 @@ def promotion_marker(key: str) -> str:
 def lineage_marker(key: str) -> str:
     """The canonical lineage marker (FACTS 4.3)."""
     return f"<!-- openclaw-memory-lineage:{key} -->"
+
+
+def readable_key(key: str) -> bool:
+    """Whether a comment that names this key is read back as naming it, on one line."""
+    marker = lineage_marker(key)
+    return "\n" not in marker and "\r" not in marker and [c.value for c in comments(marker)] == [key]
 
 
 def mentions_promotion(text: str) -> bool:

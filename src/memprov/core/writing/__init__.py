@@ -47,12 +47,14 @@ from memprov.core.writing.promote import (
     Ranked,
     entry_notes,
     entry_text,
+    lineage_of,
     memory_text,
     plan_promotion,
+    project_of,
     rank_entries,
 )
 from memprov.core.writing.ranking import Gate, Thresholds
-from memprov.core.writing.recording import Found, RecallReport, plan_recall
+from memprov.core.writing.recording import Found, RecallReport, plan_annotation, plan_recall
 from memprov.core.writing.rewind import RollbackReport, plan_rollback
 from memprov.core.writing.sources import Admitted, Source, Transcript, admit_sources, read_admitted, session_source
 from memprov.core.writing.transcripts import ContentLine, Skipped, content_hash, read_transcript
@@ -120,15 +122,18 @@ __all__ = [
     "entry_text",
     "explain_policy",
     "joined_texts",
+    "lineage_of",
     "memory_text",
     "message_from_event",
     "narrative_keys",
+    "plan_annotation",
     "plan_backfill",
     "plan_ingestion",
     "plan_narrative",
     "plan_promotion",
     "plan_recall",
     "plan_rollback",
+    "project_of",
     "rank_entries",
     "read_admitted",
     "read_findings",

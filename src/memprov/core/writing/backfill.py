@@ -251,6 +251,7 @@ def _coalesced(placed: Iterable[Placed]) -> Iterable[Claim]:
             day=candidate.day,
             provenance=candidate.provenance,
             session=candidate.source.session,
+            project_key=candidate.project_key,
         )
         same = first.setdefault((candidate.day, collapse(snippet).lower()), claim)
         yield evolve(claim, path=same.path, line=same.line, snippet=same.snippet)

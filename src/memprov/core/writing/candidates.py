@@ -83,6 +83,7 @@ class Candidate:
     line: str
     hash: str
     provenance: Provenance
+    project_key: str | None = None
 
 
 @frozen
@@ -200,7 +201,9 @@ def scan_source(
         seen.add(hashed)
         written = written_snippet(snippet)
         text = corpus_line(source, line.number, written)
-        candidates.append(Candidate(source, index, line.number, day, written, text, hashed, provenance))
+        candidates.append(
+            Candidate(source, index, line.number, day, written, text, hashed, provenance, line.project_key)
+        )
     checkpoint = evolve(done, last_content_line=end)
     return evolve(scan, candidates=tuple(candidates), checkpoint=checkpoint, blocked=blocked)
 

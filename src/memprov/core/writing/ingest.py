@@ -321,6 +321,7 @@ def _claim(placed: Placed, today: str) -> Claim:
         day=today,
         provenance=candidate.provenance,
         session=candidate.source.session,
+        project_key=candidate.project_key,
     )
 
 

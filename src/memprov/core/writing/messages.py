@@ -25,10 +25,10 @@ from memprov.core.records import (
     is_moment,
     key_kind,
 )
-from memprov.core.text import collapse
+from memprov.core.text import collapse, readable_key
 from memprov.errors import InputError
 
-__all__ = ["Message", "Role", "message_from_event"]
+__all__ = ["Message", "Role", "message_from_event", "require_key"]
 
 Role = Literal["user", "assistant", "system", "tool", "toolResult", ""]
 """Who speaks. ``toolResult`` is OpenClaw's word for ``tool``; an event that is no message has the role ``""``."""
@@ -37,6 +37,7 @@ _ROLES: tuple[str, ...] = get_args(Role)
 _PROVENANCE = ("external_user", "inter_session", "internal_system")
 _SOURCES = ("network", "local")
 _RUNS = ("narrative", "cron")
+_LONGEST_KEY = 200
 #: Part types that hold words, in the shapes of the common chat interfaces; a part without a type holds its text.
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
 #: Numbers in this range are seconds: as milliseconds they would be of the years 1970 to 1973 (FACTS 2.5).
@@ -104,6 +105,18 @@ def _one_of(allowed: tuple[str, ...], value: object, name: str) -> None:
         raise InputError(f"the {name} of a message is {described(value)}; it must be one of {words}")
 
 
+def require_key(value: str | None, name: str) -> None:
+    """Refuse a lineage or project that could not be written into a comment and read back. Raises ``InputError``."""
+    if value is None:
+        return
+    given: object = value
+    if not (isinstance(given, str) and len(given) <= _LONGEST_KEY and given.isprintable() and readable_key(given)):
+        raise InputError(
+            f"the {name} is {described(given)}; it must be one line of at most {_LONGEST_KEY} characters, without "
+            "blanks at its ends and without -->"
+        )
+
+
 def _is_role(_: Message, attribute: Attribute[str], value: object) -> None:
     _one_of(_ROLES, value if isinstance(value, str) else described(value), attribute.name)
 
@@ -132,6 +145,8 @@ class Message:
     came from (``network``, ``local``). ``generated_by`` names the internal run that the event gives away,
     ``narrative`` or ``cron``. ``tool_calls`` are those of an assistant's message, as ``ToolCall`` or as the parts in
     which platforms report them: the memory files that they write are listed when the session is forgotten.
+    ``supersedes_key`` says what this message replaces: the key of the entry that said so before, or a name of the
+    host's own for all that is said of one thing, of which the latest holds. ``project_key`` is what it belongs to.
 
     Raises ``InputError`` naming a value that is none of these.
     """
@@ -147,6 +162,8 @@ class Message:
     result_source: str | None = field(default=None, validator=_Check(_SOURCES))
     generated_by: str | None = field(default=None, validator=_Check(_RUNS))
     tool_calls: tuple[ToolCall, ...] = field(default=(), converter=given_calls)
+    supersedes_key: str | None = None
+    project_key: str | None = None
 
     def __attrs_post_init__(self) -> None:
         number: object = self.number
@@ -155,6 +172,8 @@ class Message:
             raise InputError(f"the number of a message is {described(number)}; it is a place in the transcript, from 1")
         if tainted is not None and not isinstance(tainted, bool):
             raise InputError(f"the turn_tainted of a message is {described(tainted)}; it must be True, False or None")
+        require_key(self.supersedes_key, "supersedes_key of a message")
+        require_key(self.project_key, "project_key of a message")
 
     @property
     def internal_system(self) -> bool:

@@ -19,11 +19,13 @@ from memprov.core.state import MemorySnapshot, StagedEntry
 from memprov.core.text import (
     MIN_SNIPPET_UNITS,
     digest,
+    lineage_marker,
     neutralise,
     neutralise_inline,
     normalise,
     one_line,
     promotion_marker,
+    readable_key,
     strip_prefix,
     u16_length,
 )
@@ -41,8 +43,10 @@ __all__ = [
     "Ranked",
     "entry_notes",
     "entry_text",
+    "lineage_of",
     "memory_text",
     "plan_promotion",
+    "project_of",
     "rank_entries",
     "render_promotion",
 ]
@@ -220,7 +224,9 @@ def _compose(
 
 
 def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimits | None = None) -> str:
-    """The marker line and the entry line of a promoted entry (FACTS 4.4): two lines, whatever the text holds."""
+    """The markers and the entry line of a promoted entry (FACTS 4.4): two lines, whatever the text holds, and one more
+    where it is known what the entry supersedes, by which a later one can take its place.
+    """
     limits = limits or PromotionLimits()
     count = entry.recall_count + entry.daily_count + entry.grounded_count
     average = entry.total_score / max(count, 1)
@@ -230,7 +236,9 @@ def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimi
         f"[{facts} source={neutralise_inline(one_line(entry.path))}:{entry.start_line}-{entry.end_line}]",
         *entry_notes(entry, signals),
     ]
-    return f"{promotion_marker(entry.key)}\n{' '.join(parts)}\n"
+    lineage = lineage_of(entry)
+    markers = [*([lineage_marker(lineage)] if lineage else []), promotion_marker(entry.key)]
+    return "\n".join((*markers, " ".join(parts), ""))
 
 
 def entry_notes(entry: StagedEntry, signals: Signals) -> Iterator[str]:
@@ -238,6 +246,19 @@ def entry_notes(entry: StagedEntry, signals: Signals) -> Iterator[str]:
     if tags := ", ".join(filter(None, map(_tag, entry.concept_tags[:3]))):
         yield f"<!-- trigger: {tags} -->"
     yield f"<!-- importance: {min(max(round(signals.score * 10), 3), 10)} -->"
+    if project := project_of(entry):
+        yield f"<!-- project: {project} -->"
+
+
+def project_of(entry: StagedEntry) -> str | None:
+    """The project of an entry, if it can be named in an annotation."""
+    return entry.project_key if entry.project_key and readable_key(entry.project_key) else None
+
+
+def lineage_of(entry: StagedEntry) -> str | None:
+    """What an entry supersedes, if a marker can name it."""
+    key = None if entry.provenance is None else entry.provenance.supersedes_key
+    return key if key and readable_key(key) else None
 
 
 def entry_text(entry: StagedEntry, limits: PromotionLimits) -> str:

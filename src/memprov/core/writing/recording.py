@@ -17,7 +17,7 @@ from enum import StrEnum
 from attrs import evolve, frozen
 
 from memprov.core.lineage import join_origins
-from memprov.core.records import Origin, Provenance, SessionRecord, chunk_provenance
+from memprov.core.records import Origin, Provenance, SessionRecord, chunk_provenance, described
 from memprov.core.state import IngestState, StagedEntry, evicted_entries
 from memprov.core.text import (
     SessionMatcher,
@@ -33,6 +33,8 @@ from memprov.core.text import (
 )
 from memprov.core.writing.candidates import snippet_of, truncated
 from memprov.core.writing.effects import StageEntries, WriteEffect
+from memprov.core.writing.messages import require_key
+from memprov.errors import InputError
 
 __all__ = [
     "SESSION_SCORE",
@@ -42,6 +44,7 @@ __all__ = [
     "SignalKind",
     "Staged",
     "origin_of",
+    "plan_annotation",
     "plan_recall",
     "stage_claims",
 ]
@@ -72,6 +75,7 @@ class Claim:
     day: str
     provenance: Provenance
     session: SessionRecord | None = None
+    project_key: str | None = None
 
 
 @frozen
@@ -170,6 +174,7 @@ def _recorded(old: StagedEntry | None, key: str, claim: Claim, snippet: str, has
         concept_tags=concept_tags(kept) or old.concept_tags,
         provenance=_merged(old.provenance, claim.provenance),
         claim_hash=hashed,
+        project_key=old.project_key or claim.project_key,
     )
 
 
@@ -268,3 +273,26 @@ def _recalled(entry: StagedEntry, hashed: str, score: float, now_ms: int, today:
         user_query_hashes=_recent(entry.user_query_hashes, hashed, _MAX_QUERIES),
         recall_days=_recent(entry.recall_days, today, _MAX_DAYS),
     )
+
+
+# --- what a host knows besides ----------------------------------------------------------------------------------------
+
+
+def plan_annotation(
+    state: IngestState, key: str, *, supersedes_key: str | None = None, project_key: str | None = None
+) -> tuple[WriteEffect, ...]:
+    """Say of a staged entry what it supersedes and which project it is of; ``None`` says nothing.
+
+    Raises ``InputError`` for an entry that is not staged, or of which no session vouches, and for one that would
+    supersede itself.
+    """
+    entry = next((entry for entry in state.entries if entry.key == key), None)
+    if entry is None or entry.provenance is None:
+        raise InputError(f"there is no staged entry {described(key)} with a session that vouches for it")
+    require_key(supersedes_key, "supersedes_key")
+    require_key(project_key, "project_key")
+    if supersedes_key == key:
+        raise InputError(f"the entry {described(key)} cannot supersede itself")
+    provenance = evolve(entry.provenance, supersedes_key=supersedes_key or entry.provenance.supersedes_key)
+    changed = evolve(entry, provenance=provenance, project_key=project_key or entry.project_key)
+    return (StageEntries((changed,)),) if changed != entry else ()

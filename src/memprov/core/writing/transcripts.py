@@ -46,6 +46,7 @@ class ContentLine:
     number: int
     timestamp_ms: int
     provenance: Provenance
+    project_key: str | None = None
 
 
 @frozen
@@ -89,10 +90,10 @@ def read_transcript(messages: Iterable[Message], *, modified_ms: int = 0, archiv
             continue
         untimed += message.timestamp_ms is None
         observed = max(message.timestamp_ms or modified_ms, 0)
-        provenance = Provenance(origin_class, SessionKind.INTERACTIVE, observed)
+        provenance = Provenance(origin_class, SessionKind.INTERACTIVE, observed, message.supersedes_key)
         label, number = _LABELS[message.role], message.number or place
         lines.extend(
-            ContentLine(f"{label}: {piece}", number, message.timestamp_ms or 0, provenance)
+            ContentLine(f"{label}: {piece}", number, message.timestamp_ms or 0, provenance, message.project_key)
             for piece in _wrapped(redact(text))
         )
     return Reading(tuple(lines), skipped=tuple(skipped), untimed=untimed)
