@@ -6,17 +6,20 @@ extension, and they hold the row ids without the text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from memprov.core.records import IndexSource, OriginClass, SessionKind
 from memprov.core.state import ChunkTable
 from memprov.core.text import to_text
 from memprov.errors import CorruptStoreError
-from memprov.shell.openclaw.values import integer, text
+from memprov.shell.openclaw.values import Value, integer, text
 from memprov.shell.sqlite import Reader
 
 __all__ = ["CACHE", "CHUNKS", "PROVENANCE", "SOURCES", "STATE", "VECTORS", "count_cache", "read_chunks"]
-__all__ += ["FULL_TEXT", "PATHS_FULL_TEXT", "RECALL_METADATA", "read_revision", "read_sources"]
+__all__ += ["FULL_TEXT", "PATHS_FULL_TEXT", "RECALL_METADATA", "memory_texts", "paths_like", "read_revision"]
+__all__ += ["read_sources"]
 
 CHUNKS = "memory_index_chunks"
 PROVENANCE = "memory_index_chunk_provenance"
@@ -34,17 +37,19 @@ _KINDS = {str(value): code for code, value in enumerate(SessionKind)}
 _WITHOUT = _CLASSES[OriginClass.UNTRUSTED], _KINDS[SessionKind.UNKNOWN]
 
 
-def read_chunks(reader: Reader) -> ChunkTable:
-    """Every chunk, by id; text of memory chunks only.
+def read_chunks(reader: Reader, where: str = "", bindings: tuple[Value, ...] = ()) -> ChunkTable:
+    """The chunks for which the condition holds, by id; text of memory chunks only.
 
     The tables are read in the order in which they lie on the disk, and joined and sorted here: an ordered join in SQL
     looks up every row at random, which takes twice as long.
     """
     if not reader.has(CHUNKS):
         return ChunkTable.from_rows(())
-    provenance = _provenance(reader)
-    vectors = frozenset(text(row[0]) for row in reader.rows(f"{VECTORS}_rowids", "id"))
-    rows = sorted(reader.query(_statement(reader)), key=lambda row: text(row[0]))
+    among = f"IN (SELECT c.id FROM {CHUNKS} AS c {where})" if where else "IS NOT NULL"
+    provenance = _provenance(reader, f"WHERE chunk_id {among}", bindings)
+    vectors = reader.rows(f"{VECTORS}_rowids", "id", where=f"WHERE id {among}", bindings=bindings)
+    with_vector = frozenset(text(row[0]) for row in vectors)
+    rows = sorted(reader.query(f"{_statement(reader)} {where}", bindings), key=lambda row: text(row[0]))
     ids = tuple(text(row[0]) for row in rows)
     pool: dict[str, int] = {}
     marks = [provenance.get(identifier, _WITHOUT) for identifier in ids]
@@ -57,24 +62,42 @@ def read_chunks(reader: Reader) -> ChunkTable:
         kinds=np.array([mark[1] for mark in marks], dtype=np.int8),
         texts=tuple(to_text(row[3]) if isinstance(row[3], bytes) else "" for row in rows),
         full_text=np.array([bool(row[4]) for row in rows], dtype=np.bool_),
-        vectors=np.array([identifier in vectors for identifier in ids], dtype=np.bool_),
+        vectors=np.array([identifier in with_vector for identifier in ids], dtype=np.bool_),
     )
 
 
-def _provenance(reader: Reader) -> dict[str, tuple[int, int]]:
+def memory_texts(reader: Reader) -> Iterator[tuple[str, str, bytes]]:
+    """The chunks of memory: id, path, and the bytes of the text."""
+    if reader.has(CHUNKS):
+        for identifier, path, body in reader.query(
+            f"SELECT id, path, CAST(text AS BLOB) FROM {CHUNKS} WHERE source <> 'sessions'"
+        ):
+            yield text(identifier), text(path), body if isinstance(body, bytes) else b""
+
+
+def paths_like(reader: Reader, where: str, bindings: tuple[Value, ...] = ()) -> Iterator[str]:
+    """The distinct paths of the chunks, ``c``, for which the condition holds; ``p`` is their provenance."""
+    if not reader.has(CHUNKS):
+        return
+    joined = f"LEFT JOIN {PROVENANCE} AS p ON p.chunk_id = c.id" if "p." in where else ""
+    if joined and not reader.has(PROVENANCE):
+        return
+    for (path,) in reader.query(f"SELECT DISTINCT c.path FROM {CHUNKS} AS c {joined} WHERE {where}", bindings):
+        yield text(path)
+
+
+def _provenance(reader: Reader, where: str, bindings: tuple[Value, ...]) -> dict[str, tuple[int, int]]:
     """Chunk id -> the codes of its class and kind."""
+    rows = reader.rows(PROVENANCE, "chunk_id origin_class session_kind", where=where, bindings=bindings)
     try:
-        return {
-            text(chunk): (_CLASSES[text(origin_class)], _KINDS[text(kind)])
-            for chunk, origin_class, kind in reader.rows(PROVENANCE, "chunk_id origin_class session_kind")
-        }
+        return {text(chunk): (_CLASSES[text(origin_class)], _KINDS[text(kind)]) for chunk, origin_class, kind in rows}
     except KeyError as error:
         raise CorruptStoreError(f"{reader.database.name}: a chunk has the unknown class or kind {error}") from None
 
 
-def read_sources(reader: Reader) -> tuple[IndexSource, ...]:
-    """The files and sessions that the index has seen."""
-    rows = reader.rows(SOURCES, "path source", where="ORDER BY path, source")
+def read_sources(reader: Reader, where: str = "", bindings: tuple[Value, ...] = ()) -> tuple[IndexSource, ...]:
+    """The files and sessions that the index has seen, and for which the condition holds."""
+    rows = reader.rows(SOURCES, "path source", where=f"{where} ORDER BY path, source", bindings=bindings)
     return tuple(IndexSource(text(path), text(source)) for path, source in rows)
 
 

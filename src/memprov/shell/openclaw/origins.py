@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memprov.core.lineage import OriginTable
-from memprov.shell.openclaw.values import integer, text
+from memprov.shell.openclaw.values import Row, Value, integer, text
 from memprov.shell.sqlite import Reader
+from memprov.shell.statements import batches
 
 __all__ = ["OWN_TOMBSTONES", "TOMBSTONES", "entry_keys_of", "read_origins", "read_tombstones"]
 
@@ -18,14 +19,30 @@ OWN_TOMBSTONES = "memprov_session_tombstones"
 
 def read_origins(reader: Reader, agent_id: str) -> OriginTable:
     """The agent's origins as columns."""
-    rows = list(
-        reader.rows(
-            ORIGINS,
-            "entry_key session_id session_key origin_class observed_at agent_id",
-            where="WHERE +agent_id = ?",
-            bindings=(agent_id,),
-        )
-    )
+    return _table(_rows(reader, "WHERE +agent_id = ?", (agent_id,)), agent_id)
+
+
+def origins_of(reader: Reader, agent_id: str, session_ids: Iterable[str], entry_keys: Iterable[str]) -> OriginTable:
+    """Every origin of the agent's entries that have one in these sessions, and of these entries."""
+    keys = set(entry_keys)
+    for batch in batches(session_ids):
+        # No index leads from a session to its rows: one pass over the table, whatever is asked.
+        where = "WHERE +agent_id = ? AND session_id IN (SELECT value FROM json_each(?))"
+        keys.update(text(row[0]) for row in _rows(reader, where, (agent_id, batch)))
+    rows: list[Row] = []
+    for batch in batches(sorted(keys)):
+        where = "WHERE entry_key IN (SELECT value FROM json_each(?)) AND agent_id = ?"
+        rows += _rows(reader, where, (batch, agent_id))
+    return _table(rows, agent_id)
+
+
+def _rows(reader: Reader, where: str, bindings: tuple[Value, ...]) -> Iterator[Row]:
+    columns = "entry_key session_id session_key origin_class observed_at agent_id"
+    return reader.rows(ORIGINS, columns, where=where, bindings=bindings)
+
+
+def _table(rows: Iterable[Row], agent_id: str) -> OriginTable:
+    rows = list(rows)
     entries, sessions, keys, classes, observed = zip(*(row[:5] for row in rows), strict=True) if rows else ((),) * 5
     return OriginTable.from_columns(
         tuple(map(text, entries)),
@@ -37,12 +54,13 @@ def read_origins(reader: Reader, agent_id: str) -> OriginTable:
     )
 
 
-def entry_keys_of(reader: Reader, agent_id: str) -> frozenset[str]:
-    """The entries that an agent's ledger knows."""
-    return frozenset(
-        text(key)
-        for key, _ in reader.rows(ORIGINS, "entry_key agent_id", where="WHERE agent_id = ?", bindings=(agent_id,))
-    )
+def entry_keys_of(reader: Reader, agent_id: str, among: Iterable[str] | None = None) -> frozenset[str]:
+    """The entries that an agent's ledger knows, all or those among these."""
+    if among is None:
+        rows = reader.rows(ORIGINS, "entry_key agent_id", where="WHERE agent_id = ?", bindings=(agent_id,))
+        return frozenset(text(key) for key, _ in rows)
+    where = "WHERE entry_key IN (SELECT value FROM json_each(?)) AND agent_id = ?"
+    return frozenset(text(row[0]) for batch in batches(among) for row in _rows(reader, where, (batch, agent_id)))
 
 
 def read_tombstones(reader: Reader, agent_id: str) -> frozenset[str]:

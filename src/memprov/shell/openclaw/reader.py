@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
 
@@ -28,7 +28,14 @@ from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.workspace import scan
 from memprov.shell.workspace.tree import shown
 
-__all__ = ["find_session_database", "read_catalogue", "read_snapshot", "with_recorded_spelling"]
+__all__ = [
+    "elsewhere",
+    "find_session_database",
+    "read_catalogue",
+    "read_sibling_keys",
+    "read_snapshot",
+    "with_recorded_spelling",
+]
 
 
 def read_catalogue(layout: Layout, access: Access) -> SessionList:
@@ -61,11 +68,11 @@ def read_snapshot(
             internal_sessions=internal,
         ),
     )
-    state, elsewhere = access.read(
+    state, doubts = access.read(
         config.shared_database,
         lambda reader: (
             read_state(reader, place.keys, int(clock() * 1000)),
-            () if has_rows(reader, place.keys) else _nobodys(recorded_workspaces(reader), config),
+            elsewhere(reader, place.keys, config),
         ),
     )
     files = scan(place.workspace)
@@ -74,8 +81,8 @@ def read_snapshot(
         files=files.files,
         corpus=files.corpus,
         stale_copies=files.stale_copies,
-        unscanned=(*files.unscanned, *elsewhere),
-        sibling_keys=_sibling_keys(layout, access),
+        unscanned=(*files.unscanned, *doubts),
+        sibling_keys=read_sibling_keys(layout, access),
         recall=state.recall,
         signals=state.signals,
         checkpoints=state.checkpoints,
@@ -172,10 +179,12 @@ def with_recorded_spelling(layout: Layout, access: Access) -> Layout:
     return evolve(layout, place=evolve(place, spellings=(*place.spellings, alike[0])))
 
 
-def _nobodys(recorded: frozenset[str], config: Config) -> tuple[str, ...]:
+def elsewhere(reader: Reader, keys: Iterable[str], config: Config) -> tuple[str, ...]:
     """A doubt for the report: this workspace has no rows, and some are filed under paths that no agent has now."""
+    if has_rows(reader, keys):
+        return ()
     configured = {os.path.realpath(config.workspace(agent)) for agent in config.agents()}
-    paths = sorted(path for path in recorded if os.path.realpath(path) not in configured)
+    paths = sorted(path for path in recorded_workspaces(reader) if os.path.realpath(path) not in configured)
     if not paths:
         return ()
     named = ", ".join(map(shown, paths))
@@ -183,12 +192,13 @@ def _nobodys(recorded: frozenset[str], config: Config) -> tuple[str, ...]:
     return (f"{doubt}; if the workspace was there once, configure that path and pass the present one",)
 
 
-def _sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
-    """The entries with an origin in the ledger of another agent of the same workspace (D17)."""
+def read_sibling_keys(layout: Layout, access: Access, among: Iterable[str] | None = None) -> frozenset[str]:
+    """The entries with an origin in the ledger of another agent of the same workspace (D17), all or among these."""
+    asked = None if among is None else tuple(among)
     keys: set[str] = set()
     for sibling in layout.place.siblings:
         for holder in (sibling, layout.agent_id):  # its own ledger, and rows of it in ours
             database = layout.config.agent_database(holder)
             if os.path.isfile(database.path):
-                keys |= access.read(database, partial(entry_keys_of, agent_id=sibling))
+                keys |= access.read(database, partial(entry_keys_of, agent_id=sibling, among=asked))
     return frozenset(keys)

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 
 from attrs import field, frozen
 
+from memprov.core.purge import StatePart
 from memprov.core.records import CuratedWrite, HostEvent, Preimage, RecallEntry, RewindBatch
-from memprov.core.text import json_text
+from memprov.core.text import Gate, json_text, to_bytes
 from memprov.errors import CorruptStoreError
 from memprov.shell.openclaw.values import Json, Value, integer, json_value, member, nonblank, object_of, text
 from memprov.shell.sqlite import Reader
@@ -42,6 +45,10 @@ __all__ = [
     "event_rows",
     "has_rows",
     "key_ranges",
+    "read_ledger_writes",
+    "read_part",
+    "read_preimages",
+    "read_recall",
     "read_state",
     "recorded_workspaces",
     "scope_of",
@@ -67,6 +74,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _CHUNK = re.compile(r":[0-9]+\Z")
 _EVENT_PREFIX = 24
 _SAFE_INTEGER = 2**53 - 1
+#: For how many texts a namespace is searched before all of it is read.
+_FEW = 16
 
 
 @frozen
@@ -101,20 +110,52 @@ class StateRows:
 def read_state(reader: Reader, keys: Iterable[str], now_ms: int) -> StateRows:
     """The rows of the workspace that is filed under these digests."""
     keys = tuple(sorted(keys))
-
-    def rows(namespace: str) -> list[StateRow]:
-        return sorted(wrapped_rows(reader, namespace, keys, now_ms), key=lambda row: (row.key, row.entry_key))
-
+    part = read_part(reader, keys, now_ms)
     return StateRows(
-        recall=tuple(_recall(row) for row in rows(RECALL)),
-        signals=tuple(dict.fromkeys(row.key for row in rows(SIGNALS))),
+        recall=read_recall(reader, keys, now_ms),
+        signals=part.signals,
+        checkpoints=part.checkpoints,
+        seen_scopes=part.seen_scopes,
+        rewinds=part.rewinds,
+        events=part.events,
+        preimages=read_preimages(reader, keys, now_ms),
+        ledger=read_ledger_writes(reader, keys, now_ms),
+    )
+
+
+def read_part(
+    reader: Reader, keys: Iterable[str], now_ms: int, naming: frozenset[str] | None = None, gate: Gate | None = None
+) -> StatePart:
+    """The rows that are no recall rows: all of them, or at least the signals, the events that the gate lets through,
+    and of the others those in which one of the texts ``naming`` may be.
+    """
+    keys = tuple(sorted(keys))
+
+    def rows(namespace: str, naming: frozenset[str] | None = naming) -> list[StateRow]:
+        return _in_order(wrapped_rows(reader, namespace, keys, now_ms, naming))
+
+    return StatePart(
+        signals=tuple(dict.fromkeys(row.key for row in rows(SIGNALS, None))),
         checkpoints=tuple(dict.fromkeys(row.key for row in rows(CHECKPOINTS) if not _is_exclusion_note(row))),
         seen_scopes=tuple(sorted({scope_of(row) for row in rows(SEEN)})),
         rewinds=tuple(dict.fromkeys(batch for row in rows(REWINDS) if (batch := _batch(row)))),
-        events=tuple(HostEvent(key, payload) for key, payload in event_rows(reader, keys, now_ms)),
-        preimages=tuple(dict.fromkeys(p for row in rows(PREIMAGES) if (p := _preimage(row)))),
-        ledger=tuple(_ledger(reader, keys, now_ms)),
+        events=tuple(HostEvent(key, payload) for key, payload in event_rows(reader, keys, now_ms, gate)),
     )
+
+
+def read_recall(reader: Reader, keys: Iterable[str], now_ms: int) -> tuple[RecallEntry, ...]:
+    """The short-term store, whose size its writer bounds."""
+    return tuple(_recall(row) for row in _in_order(wrapped_rows(reader, RECALL, sorted(keys), now_ms)))
+
+
+def read_preimages(reader: Reader, keys: Iterable[str], now_ms: int) -> tuple[Preimage, ...]:
+    """The preimages, of which its writer keeps a few."""
+    rows = _in_order(wrapped_rows(reader, PREIMAGES, sorted(keys), now_ms))
+    return tuple(dict.fromkeys(found for row in rows if (found := _preimage(row))))
+
+
+def _in_order(rows: Iterable[StateRow]) -> list[StateRow]:
+    return sorted(rows, key=lambda row: (row.key, row.entry_key))
 
 
 def _is_exclusion_note(row: StateRow) -> bool:
@@ -146,25 +187,36 @@ def recorded_workspaces(reader: Reader) -> frozenset[str]:
     return frozenset(path for (path,) in rows if isinstance(path, str) and path and "\0" not in path)
 
 
-def wrapped_rows(reader: Reader, namespace: str, keys: Iterable[str], now_ms: int) -> Iterator[StateRow]:
-    """memory-core's rows in a namespace."""
+def wrapped_rows(
+    reader: Reader, namespace: str, keys: Iterable[str], now_ms: int, naming: frozenset[str] | None = None
+) -> Iterator[StateRow]:
+    """memory-core's rows in a namespace; with ``naming``, at least those in whose JSON one of these texts may be."""
     for key in keys:
-        for entry_key, value in _rows(reader, OWNER, namespace, f"{key}:", f"{key};", now_ms):
+        for entry_key, value in _rows(reader, OWNER, namespace, f"{key}:", f"{key};", now_ms, naming):
             envelope = object_of(_parsed(reader, namespace, entry_key, value))
             logical = envelope.get("key")
             if envelope.get("workspaceKey") == key and isinstance(logical, str):
                 yield StateRow(entry_key, logical, envelope.get("value"), envelope)
 
 
-def event_rows(reader: Reader, keys: Iterable[str], now_ms: int) -> list[tuple[str, str]]:
-    """The host's memory events, as (row key, JSON text), oldest first within a spelling."""
+def event_rows(reader: Reader, keys: Iterable[str], now_ms: int, gate: Gate | None = None) -> list[tuple[str, str]]:
+    """The host's memory events, as (row key, JSON text), oldest first within a spelling.
+
+    With a gate, at least those whose text it lets through, and those of which the text does not tell.
+    """
     found = {}
     for prefix in sorted({key[:_EVENT_PREFIX] for key in keys}):
-        for entry_key, value in _rows(reader, OWNER, EVENTS, f"{prefix}:event:", f"{prefix}:event;", now_ms):
+        within = partial(_rows, reader, OWNER, EVENTS, f"{prefix}:event:", f"{prefix}:event;", now_ms)
+        rows = within() if gate is None else chain(within(frozenset()), _sifted(within(), gate))
+        for entry_key, value in rows:
             row = object_of(_parsed(reader, EVENTS, entry_key, value))
             if isinstance(row.get("event"), dict):
                 found[entry_key] = value
     return sorted(found.items())
+
+
+def _sifted(rows: Iterable[tuple[str, str]], gate: Gate) -> Iterator[tuple[str, str]]:
+    return gate.sift((row, to_bytes(row[1])) for row in rows)
 
 
 def candidates_of(payload: Json) -> tuple[str, ...] | None:
@@ -178,13 +230,29 @@ def scope_of(row: StateRow) -> str:
     return member(row.value, "scope") or _CHUNK.sub("", row.key)
 
 
-def _rows(reader: Reader, owner: str, namespace: str, first: str, after: str, now_ms: int) -> Iterator[tuple[str, str]]:
+def _rows(
+    reader: Reader,
+    owner: str,
+    namespace: str,
+    first: str,
+    after: str,
+    now_ms: int,
+    naming: frozenset[str] | None = None,
+) -> Iterator[tuple[str, str]]:
     lives = "AND (expires_at IS NULL OR expires_at > ?)" if "expires_at" in reader.columns(TABLE) else ""
     bindings: tuple[Value, ...] = (owner, namespace, first, after, *((now_ms,) if lives else ()))
+    named = ""
+    if naming is not None and len(naming) <= _FEW:
+        # Behind a backslash JSON may hold anything; and what is no JSON is damage, of whichever session (case-H9).
+        named = f"""AND (EXISTS (SELECT 1 FROM json_each(?) AS named
+            WHERE instr(CAST({TABLE}.value_json AS BLOB), unhex(named.value)))
+            OR instr({TABLE}.value_json, char(92)) OR NOT json_valid({TABLE}.value_json))"""
+        bindings = (*bindings, json_text([to_bytes(value).hex() for value in naming]))
     rows = reader.rows(
         TABLE,
         "entry_key value_json plugin_id namespace",
-        where=f"WHERE plugin_id = ? AND namespace = ? AND entry_key >= ? AND entry_key < ? {lives} ORDER BY entry_key",
+        where="WHERE plugin_id = ? AND namespace = ? AND entry_key >= ? AND entry_key < ? "
+        f"{lives} {named} ORDER BY entry_key",
         bindings=bindings,
     )
     for entry_key, value, *_ in rows:
@@ -220,11 +288,16 @@ def _preimage(row: StateRow) -> Preimage | None:
     return Preimage(row.key, content) if isinstance(content, str) else None
 
 
-def _ledger(reader: Reader, keys: Iterable[str], now_ms: int) -> Iterator[CuratedWrite]:
-    """The observer's record of writes to memory files; what is not in its form is ignored (FACTS 8.1)."""
+def read_ledger_writes(
+    reader: Reader, keys: Iterable[str], now_ms: int, naming: frozenset[str] | None = None
+) -> tuple[CuratedWrite, ...]:
+    """The observer's record of writes to memory files; what is not in its form is ignored (FACTS 8.1).
+
+    With ``naming``, at least the rows in whose JSON one of these texts may be.
+    """
     found: dict[CuratedWrite, None] = {}
-    for key in keys:
-        for entry_key, value in _rows(reader, LEDGER_OWNER, _LEDGER, f"{key}:", f"{key};", now_ms):
+    for key in sorted(keys):
+        for entry_key, value in _rows(reader, LEDGER_OWNER, _LEDGER, f"{key}:", f"{key};", now_ms, naming):
             record = object_of(_parsed(reader, _LEDGER, entry_key, value))
             if _is_observation(record, key):
                 write = CuratedWrite(
@@ -234,7 +307,7 @@ def _ledger(reader: Reader, keys: Iterable[str], now_ms: int) -> Iterator[Curate
                     session_key=nonblank(record.get("sessionKey")),
                 )
                 found[write] = None
-    return iter(sorted(found, key=lambda write: (write.path, write.observed_at_ms)))
+    return tuple(sorted(found, key=lambda write: (write.path, write.observed_at_ms)))
 
 
 def _is_observation(record: Json, key: str) -> bool:

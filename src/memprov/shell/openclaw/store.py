@@ -6,14 +6,14 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from attrs import field, frozen
 
-from memprov.core.purge import Mapper, Selection, answer_from
+from memprov.core.purge import Mapper, Selection
 from memprov.core.records import Origin, SessionRecord, StoreIdentity, agent_id_of
 from memprov.core.state import MemorySnapshot
 from memprov.errors import StoreNotFoundError
+from memprov.shell.openclaw.answers import narrow_answers
 from memprov.shell.openclaw.layout import Layout, read_config, resolve_place
 from memprov.shell.openclaw.ledger import VectorLoader
 from memprov.shell.openclaw.lock import held
@@ -72,9 +72,9 @@ class OpenClawStore:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
         return read_snapshot(self.layout, QuietAccess(self.sleep), selection, self.clock)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
         """What answers the questions of one plan, changing no byte (I3)."""
-        return partial(answer_from, self.snapshot(selection))
+        return narrow_answers(self.layout, QuietAccess(self.sleep), selection, self.clock(), mapper, self.calls)
 
     def spoken(self) -> tuple[Spoken, ...]:
         """What the retained transcripts say, read as ingestion reads them, in memory (D20, D23)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from attrs import field, frozen
 
@@ -19,11 +18,11 @@ from memprov.core.purge import (
     RecordTombstones,
     RemoveFile,
     Selection,
-    answer_from,
 )
 from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
 from memprov.shell.erase import erase_database, erase_stale_rebuilds
+from memprov.shell.openclaw.answers import narrow_answers
 from memprov.shell.openclaw.layout import Layout
 from memprov.shell.openclaw.ledger import (
     VectorLoader,
@@ -59,9 +58,9 @@ class OpenClawWriter:
         """As ``Store.snapshot``, under the lock; a busy writer elsewhere in the databases does not disturb it."""
         return read_snapshot(self.layout, OrdinaryAccess(), selection, self.clock)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
         """As ``Store.answering``, under the lock."""
-        return partial(answer_from, self.snapshot(selection))
+        return narrow_answers(self.layout, OrdinaryAccess(), selection, self.clock(), mapper, self.calls)
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""
