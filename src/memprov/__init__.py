@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         prunable_keys,
         transfer_origins,
     )
-    from memprov.core.proof import Control, Finding, NeedleKind, Spot, Verdict, Verification
+    from memprov.core.proof import Control, Finding, NeedleKind, Receipt, Spot, Verdict, Verification, Witness
     from memprov.core.purge import (
         Artifacts,
         CuratedWriteLine,
@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     from memprov.shell.openclaw import OpenClawStore, open_openclaw
     from memprov.shell.port import TranscriptReader
     from memprov.shell.proof import verify
+    from memprov.shell.receipts import ReceiptCheck, check_receipt, receipts, sessions_in_receipt
     from memprov.shell.runner import apply_plan, forget, preview
     from memprov.shell.sweeps import (
         annotate_entry,
@@ -210,6 +211,8 @@ __all__ = [
     "Purpose",
     "RecallEntry",
     "RecallReport",
+    "Receipt",
+    "ReceiptCheck",
     "ReconcileReport",
     "Refusal",
     "RefusedError",
@@ -247,10 +250,12 @@ __all__ = [
     "VectorMemory",
     "Verdict",
     "Verification",
+    "Witness",
     "annotate_entry",
     "apply_plan",
     "apply_to_snapshot",
     "backfill",
+    "check_receipt",
     "consolidate",
     "decide_admission",
     "explain_policy",
@@ -268,6 +273,7 @@ __all__ = [
     "publish_narrative",
     "read_decisions",
     "rebuild_index",
+    "receipts",
     "reconcile",
     "record_recall",
     "references_session",
@@ -276,6 +282,7 @@ __all__ = [
     "search",
     "select_sessions",
     "session_id_from_file_name",
+    "sessions_in_receipt",
     "sync_index",
     "trace",
     "transfer_origins",
@@ -295,7 +302,7 @@ _HOMES = {
         "memprov.core.lineage": (
             "Basis OriginTable PublicationOutcome Transfer TransferEdge prunable_keys transfer_origins"
         ),
-        "memprov.core.proof": "Control Finding NeedleKind Spot Verdict Verification",
+        "memprov.core.proof": "Control Finding NeedleKind Receipt Spot Verdict Verification Witness",
         "memprov.core.purge": (
             "Artifacts CuratedWriteLine ExtraArtifacts Level ParticipantMatch PurgePlan Report Resolution Scrub "
             "ScrubRules Selection SelectionSource Selectors Suspect apply_to_snapshot plan_purge scrub_text "
@@ -326,6 +333,7 @@ _HOMES = {
         "memprov.shell.openclaw": "OpenClawStore open_openclaw",
         "memprov.shell.port": "TranscriptReader",
         "memprov.shell.proof": "verify",
+        "memprov.shell.receipts": "ReceiptCheck check_receipt receipts sessions_in_receipt",
         "memprov.shell.runner": "apply_plan forget preview",
         "memprov.shell.sweeps": (
             "annotate_entry backfill ingest prepare_narrative promote publish_narrative rollback_backfill"

@@ -26,6 +26,7 @@ _COMMANDS = {
     "apply": ("forget", "Carry out a saved plan, if it still says what would be done."),
     "demo": ("demo", "Build a small store, forget a session, and look for what is left."),
     "forget": ("forget", "Remove what the selected sessions produced, and keep it out."),
+    "receipt": ("receipt", "Show what was testified to, or check a receipt."),
     "sessions": ("sessions", "List an agent's sessions, to find the id or key to forget."),
     "trace": ("trace", "Say where an entry or a line comes from, or what came of a session."),
     "verify": ("verify", "Look for the selected sessions in every byte of the store."),

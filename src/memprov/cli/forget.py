@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
+from attrs import evolve
 
 from memprov.cli.failure import AnswerLostError
+from memprov.cli.files import load_file, save_file
 from memprov.cli.options import StoreOptions, json_option, store_options
 from memprov.cli.printing import document, progress, say
 from memprov.cli.reading import describe_report
+from memprov.cli.receipt import describe_receipt
+from memprov.core.proof import MAX_RECEIPT_BYTES, Receipt
 from memprov.core.purge import MAX_PLAN_BYTES, Level, PurgePlan, Report, Selectors
 from memprov.errors import InputError
 from memprov.shell.native import open_store
 from memprov.shell.openclaw import open_openclaw
 from memprov.shell.port import Store
+from memprov.shell.receipts import receipts, sessions_in_receipt
 from memprov.shell.runner import apply_plan, forget, preview
 
 __all__ = ["apply_command", "forget_command"]
@@ -35,7 +39,12 @@ _LEVELS = click.Choice([level.value for level in Level])
 @click.option("--since", metavar="TIME", help="Only sessions that began since: an ISO date or date-time (UTC).")
 @click.option("--dry-run", is_flag=True, help="Report what would go; change nothing.")
 @click.option("--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan, for apply.")
+@click.option(
+    "--from-receipt", metavar="FILE", type=click.Path(dir_okay=False), help="The sessions of a receipt, once more."
+)
 @click.option("--level", type=_LEVELS, default=Level.LOGICAL.value, show_default=True, help="How far to go.")
+@click.option("--prove", is_flag=True, help="Look for the sessions before and after; the receipt says what was found.")
+@click.option("--receipt", metavar="FILE", type=click.Path(dir_okay=False), help="Write the receipt to a file.")
 @_BREAK_LOCK
 @json_option
 def forget_command(  # one parameter per option
@@ -45,28 +54,38 @@ def forget_command(  # one parameter per option
     participants: tuple[str, ...],
     since: str | None,
     plan_out: str | None,
+    from_receipt: str | None,
     level: str,
+    receipt: str | None,
     *,
     dry_run: bool,
+    prove: bool,
     break_lock: bool,
     as_json: bool,
 ) -> None:
     """Remove what the selected sessions produced, and keep it out. Deletes at once unless --dry-run is given."""
     selectors = Selectors(sessions, hook_sources, participants, since)
-    selectors.require()
+    if from_receipt is None:
+        selectors.require()
+    _require_writable(receipt)
     opened = place.open()
+    if from_receipt is not None:
+        named = sessions_in_receipt(opened, Receipt.from_json(load_file(from_receipt, MAX_RECEIPT_BYTES)))
+        selectors = evolve(selectors, sessions=(*selectors.sessions, *named))
     plan = preview(opened, selectors, level=level) if dry_run or plan_out else None
     if plan is not None and plan_out is not None:
-        _save(plan, plan_out)
+        save_file(plan.to_json(), plan_out, "--plan-out")
     if plan is not None and dry_run:
         _print(plan.report, plan, as_json=as_json)
         return
     with progress() as watched:
         if plan is not None:
-            report = apply_plan(opened, plan, break_lock=break_lock, progress=watched)
+            report = apply_plan(opened, plan, break_lock=break_lock, prove=prove, progress=watched)
         else:
-            report = forget(opened, selectors, level=level, break_lock=break_lock, progress=watched)
+            report = forget(opened, selectors, level=level, break_lock=break_lock, prove=prove, progress=watched)
     _print_done(report, as_json=as_json)
+    if report.session_ids:
+        _show_receipt(receipts(opened)[-1], receipt, as_json=as_json)
 
 
 @click.command("apply")
@@ -76,7 +95,7 @@ def forget_command(  # one parameter per option
 @json_option
 def apply_command(plan_file: str, session_store: str | None, *, break_lock: bool, as_json: bool) -> None:
     """Carry out a saved plan, if it still says what would be done."""
-    plan = PurgePlan.from_json(_load(plan_file))
+    plan = PurgePlan.from_json(load_file(plan_file, MAX_PLAN_BYTES))
     identity = plan.store
     store: Store
     if identity.kind == "openclaw":
@@ -90,30 +109,21 @@ def apply_command(plan_file: str, session_store: str | None, *, break_lock: bool
     _print_done(report, as_json=as_json)
 
 
-def _save(plan: PurgePlan, target: str) -> None:
-    if not target.strip():
-        raise InputError("--plan-out is blank")
-    path = Path(target).resolve()
-    if path.exists() and not path.is_file():
-        raise InputError(f"the plan cannot be written to {target}, which is no regular file; nothing was changed")
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        scratch.write_text(plan.to_json(), encoding="utf-8")
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise InputError(
-            f"the plan cannot be written to {target}: {error.strerror}; nothing else was changed"
-        ) from error
+def _require_writable(target: str | None) -> None:
+    if target is not None and (not target.strip() or (Path(target).exists() and not Path(target).is_file())):
+        raise InputError(f"--receipt {target} is no regular file; nothing was changed")
 
 
-def _load(source: str) -> str:
-    try:
-        with Path(source).open("rb") as file:
-            data = file.read(MAX_PLAN_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{source} cannot be read: {error.strerror}; nothing was changed") from error
-    return data.decode("utf-8", "replace")
+def _show_receipt(receipt: Receipt, target: str | None, *, as_json: bool) -> None:
+    if target is not None:
+        try:
+            save_file(receipt.to_json() + "\n", target, "--receipt")
+        except InputError as error:
+            raise AnswerLostError(
+                f"the purge is done; {error}; the receipt is in the store (memprov receipt)"
+            ) from error
+    if not as_json:
+        say(describe_receipt(receipt))
 
 
 def _print_done(report: Report, *, as_json: bool) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
+from memprov.cli.files import load_file
 from memprov.cli.options import StoreOptions, json_option, store_options
 from memprov.cli.printing import document, say
-from memprov.core.proof import Finding, Verdict, Verification
+from memprov.core.proof import MAX_RECEIPT_BYTES, Finding, Receipt, Verdict, Verification
 from memprov.core.purge import Selectors
 from memprov.errors import InputError
 from memprov.shell.proof import verify
@@ -31,6 +32,7 @@ _VERDICTS = {
 @click.option("--hook-source", "hook_sources", metavar="SOURCE", multiple=True, help="gmail, email, webhook …")
 @click.option("--participant", "participants", metavar="ACTOR_ID", multiple=True, help="Sessions with this actor.")
 @click.option("--since", metavar="TIME", help="Only sessions created since: an ISO date or date-time (UTC).")
+@click.option("--receipt", metavar="FILE", type=click.Path(dir_okay=False), help="The sessions that a receipt names.")
 @click.option(
     "--needles", metavar="FILE", type=click.Path(dir_okay=False), help="Texts to look for, one on each line, in UTF-8."
 )
@@ -41,6 +43,7 @@ def verify_command(
     hook_sources: tuple[str, ...],
     participants: tuple[str, ...],
     since: str | None,
+    receipt: str | None,
     needles: str | None,
     *,
     as_json: bool,
@@ -49,10 +52,15 @@ def verify_command(
 
     Ends with 0 when it is clean, 1 when something is left, 4 when that cannot be proven.
     """
-    selectors = Selectors(sessions, hook_sources, participants, since)
-    selectors.require()
+    asked: Selectors | Receipt = Selectors(sessions, hook_sources, participants, since)
+    if receipt is not None:
+        if asked != Selectors():
+            raise InputError("name sessions or a receipt, not both")
+        asked = Receipt.from_json(load_file(receipt, MAX_RECEIPT_BYTES))
+    elif isinstance(asked, Selectors):
+        asked.require()
     given = None if needles is None else read_needles(needles)
-    answer = verify(place.open(), selectors, given)
+    answer = verify(place.open(), asked, given)
     if as_json:
         document(answer.to_json())
     else:

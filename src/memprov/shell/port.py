@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
 from memprov.core.lineage import Basis
+from memprov.core.proof import Erasure, Receipt
 from memprov.core.purge import Answer, Mapper, PurgeEffect, Question, Selection
 from memprov.core.records import Origin, SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
@@ -125,8 +126,32 @@ class Store(Protocol):
         """Hold the workspace lock (D12, D19). Raises ``LockHeldError``."""
 
 
+@frozen
+class ReceiptLog:
+    """A store's receipts as they are kept, oldest first, and the key that seals them, if there is one yet."""
+
+    documents: tuple[str, ...] = ()
+    key: bytes | None = field(default=None, repr=False)
+
+
+@runtime_checkable
 class ProvableStore(Store, Protocol):
-    """A store of which it can be shown what is left in it: it can also say what was said."""
+    """A store of which it can be shown what is left in it: it also says what was said, and keeps receipts."""
 
     def spoken(self) -> Iterable[Spoken]:
         """What the retained transcripts say, of every session whose transcript the store itself retains."""
+
+    def receipt_log(self) -> ReceiptLog:
+        """The receipts of this agent, read without a trace."""
+
+
+@runtime_checkable
+class Attesting(Writer, Protocol):
+    """A writer that testifies to what it did."""
+
+    @property
+    def erasures(self) -> list[Erasure]:
+        """What its erasures reached, one for each."""
+
+    def attest(self, draft: Receipt, session_ids: tuple[str, ...]) -> Receipt:
+        """Append the draft to the receipts, sealed and durable, and return it. Raises ``PartialError``."""

@@ -26,9 +26,10 @@ from memprov.core.purge import (
     plan_by_asking,
 )
 from memprov.core.records import StoreIdentity
-from memprov.errors import MemprovError, PartialError, StalePlanError, StaleStateError
+from memprov.errors import MemprovError, PartialError, RefusedError, StalePlanError, StaleStateError
 from memprov.shell.hearing import Hearing
-from memprov.shell.port import Store, TranscriptReader, Writer
+from memprov.shell.port import Attesting, Store, TranscriptReader, Writer
+from memprov.shell.proof.attest import Before, attest, look_before
 from memprov.shell.selecting import resolve
 from memprov.shell.workspace import MovedError
 
@@ -78,16 +79,18 @@ def forget(
     level: Level | str = Level.LOGICAL,
     executor: Executor | None = None,
     break_lock: bool = False,
+    prove: bool = False,
     progress: Progress = _silent,
     reader: TranscriptReader | None = None,
 ) -> Report:
     """Forget the selected sessions: remove what they produced and keep it out from now on.
 
-    Returns the report, equal to the preview's but for ``dry_run``. Safe to run again at any time, also after a crash at
-    any point (I5). ``break_lock`` takes over a lock whose owner cannot be judged from here, never a live one (D19).
-    ``reader`` is as for ``preview``; it is asked once about each selected session. Raises ``SelectorError`` before
-    anything is read, ``RefusedError`` when nothing was changed, ``PartialError`` when something was; the message names
-    what remains.
+    Returns the report, equal to the preview's but for ``dry_run``; a receipt is appended to the store's (``receipts``).
+    ``prove`` looks for the sessions before and afterwards, as ``verify`` does, and the receipt says what was found.
+    Safe to run again at any time, also after a crash at any point (I5). ``break_lock`` takes over a lock whose owner
+    cannot be judged from here, never a live one (D19). ``reader`` is as for ``preview``; it is asked once about each
+    selected session. Raises ``SelectorError`` before anything is read, ``RefusedError`` when nothing was changed,
+    ``PartialError`` when something was; the message names what remains.
     """
     selection = resolve(store, selectors)
     # What cannot be read is refused here, before even the lock is written.
@@ -101,7 +104,9 @@ def forget(
         def planned(keys: Iterable[str]) -> PurgePlan:
             return _plan(writer, selection, store.identity, level, executor, keys, hearing)
 
-        return _carry_out(writer, planned, progress)
+        before = look_before(store, frozenset(selection.session_ids)) if prove else None
+        done = _carry_out(writer, planned, progress)
+        return _testified(writer, done, planned, before)
 
 
 def apply_plan(
@@ -110,6 +115,7 @@ def apply_plan(
     *,
     executor: Executor | None = None,
     break_lock: bool = False,
+    prove: bool = False,
     progress: Progress = _silent,
     reader: TranscriptReader | None = None,
 ) -> Report:
@@ -130,13 +136,33 @@ def apply_plan(
         if selection.session_ids != plan.selection.session_ids:
             raise StalePlanError(_moved_selection(plan.selection, selection))
 
+        def planned(keys: Iterable[str]) -> PurgePlan:
+            return _plan(writer, selection, store.identity, plan.level, executor, keys, hearing)
+
         def checked(keys: Iterable[str]) -> PurgePlan:
-            fresh = _plan(writer, selection, store.identity, plan.level, executor, keys, hearing)
+            fresh = planned(keys)
             if added := plan_atoms(fresh) - plan_atoms(plan):
                 raise StalePlanError(_stale(added))
             return fresh
 
-        return _carry_out(writer, checked, progress)
+        before = look_before(store, frozenset(selection.session_ids)) if prove else None
+        done = _carry_out(writer, checked, progress)
+        return _testified(writer, done, planned, before)
+
+
+def _testified(
+    writer: Writer, done: PurgePlan, make_plan: Callable[[Iterable[str]], PurgePlan], before: Before | None
+) -> Report:
+    """The report of a plan that was carried out, once its receipt is written: complete, if planning again finds nothing
+    to remove.
+    """
+    if isinstance(writer, Attesting):
+        try:
+            nothing_left = make_plan(done.basis.entry_keys).removes_nothing
+        except RefusedError:  # it cannot be read any more, which is no proof
+            nothing_left = False
+        attest(writer, done, nothing_left=nothing_left, before=before)
+    return evolve(done.report, dry_run=False)
 
 
 def _hearing(store: Store, reader: TranscriptReader | None) -> Hearing | None:
@@ -162,7 +188,7 @@ def _plan(
     raise StaleStateError(f"files below {identity.workspace_root} were moved about while they were being read")
 
 
-def _carry_out(writer: Writer, make_plan: Callable[[Iterable[str]], PurgePlan], progress: Progress) -> Report:
+def _carry_out(writer: Writer, make_plan: Callable[[Iterable[str]], PurgePlan], progress: Progress) -> PurgePlan:
     """Plan and apply until a plan holds. Only the first two effects can find it moved, before anything is destroyed."""
     keys: tuple[str, ...] = ()
     for _ in range(MAX_ATTEMPTS):
@@ -170,7 +196,7 @@ def _carry_out(writer: Writer, make_plan: Callable[[Iterable[str]], PurgePlan], 
         keys = plan.basis.entry_keys
         writer.admit(plan.effects)
         if _apply_all(writer, plan, progress):
-            return evolve(plan.report, dry_run=False)
+            return plan
     raise StaleStateError(
         f"the origins of the selected sessions changed {MAX_ATTEMPTS} times while the purge was being planned; nothing "
         "was removed and the sessions are recorded as forgotten; pause what writes memory and run the command again"

@@ -7,12 +7,23 @@ purge works: what proves it may share nothing with it.
 
 from memprov.core.proof.erasure import Erasure, is_stale_rebuild
 from memprov.core.proof.needles import Encoding, Needle, NeedleSet, guises, pieces
+from memprov.core.proof.receipts import (
+    MAX_RECEIPT_BYTES,
+    Receipt,
+    Witness,
+    attested,
+    chain_problems,
+    own_problems,
+    seal_receipt,
+    sessions_named,
+)
 from memprov.core.proof.search import Match, Search
 from memprov.core.proof.surfaces import SURFACES, NeedleKind, Root, Spot, Surface, retained_at, surface_at
 from memprov.core.proof.verdicts import LIMITS, Control, Finding, Sighting, Verdict, Verification, judge
 
 __all__ = [
     "LIMITS",
+    "MAX_RECEIPT_BYTES",
     "SURFACES",
     "Control",
     "Encoding",
@@ -22,6 +33,7 @@ __all__ = [
     "Needle",
     "NeedleKind",
     "NeedleSet",
+    "Receipt",
     "Root",
     "Search",
     "Sighting",
@@ -29,10 +41,16 @@ __all__ = [
     "Surface",
     "Verdict",
     "Verification",
+    "Witness",
+    "attested",
+    "chain_problems",
     "guises",
     "is_stale_rebuild",
     "judge",
+    "own_problems",
     "pieces",
     "retained_at",
+    "seal_receipt",
+    "sessions_named",
     "surface_at",
 ]

@@ -43,10 +43,11 @@ from memprov.shell.native.layout import (
 from memprov.shell.native.ledger import origins_of
 from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
+from memprov.shell.native.receipts import read_receipt_log
 from memprov.shell.native.selecting import named_origins, read_neighbours
 from memprov.shell.native.transcripts import Followed, unfollowed
 from memprov.shell.native.writer import NativeWriter, writing
-from memprov.shell.port import Answering, Neighbours, Spoken
+from memprov.shell.port import Answering, Neighbours, ReceiptLog, Spoken
 from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
@@ -122,6 +123,10 @@ class NativeStore:
     def spoken(self) -> tuple[Spoken, ...]:
         """Nothing: transcripts are the host's."""
         return ()
+
+    def receipt_log(self) -> ReceiptLog:
+        """The receipts of this agent, read without a trace."""
+        return self._read(read_receipt_log)
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[NativeWriter]:  # noqa: ARG002

@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 import apsw
-from attrs import define, field
+from attrs import define, evolve, field
 
 from memprov.core.consolidation import Sibling
 from memprov.core.lineage import Basis
-from memprov.core.proof import Erasure
+from memprov.core.proof import Erasure, Receipt
 from memprov.core.purge import (
     CutFile,
     DropOrigins,
@@ -53,6 +53,7 @@ from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.ingestion import read_ingest_state
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot
+from memprov.shell.native.receipts import append_receipt
 from memprov.shell.native.state_writer import apply_shared
 from memprov.shell.native.transcripts import Followed, mark_followed
 from memprov.shell.port import Answering
@@ -212,6 +213,11 @@ class NativeWriter:
             case _:
                 with explained(self.layout.shared.database, "writing"):
                     apply_shared(self.shared, effect, self.layout.agent_id, self._now_ms())
+
+    def attest(self, draft: Receipt, session_ids: tuple[str, ...]) -> Receipt:
+        """Append the draft to the receipts, sealed and durable."""
+        with explained(self.layout.ledger.database, "writing"):
+            return append_receipt(self.ledger, evolve(draft, issued_at_ms=self._now_ms()), session_ids)
 
     def _erase(self) -> Erasure:
         """Both ledgers. What a LanceDB copy held has left it when its rows were deleted."""

@@ -23,10 +23,11 @@ from memprov.shell.openclaw.reader import (
     read_snapshot,
     with_recorded_spelling,
 )
+from memprov.shell.openclaw.receipts import read_receipt_log, receipts_beside
 from memprov.shell.openclaw.selecting import named_origins, read_beginnings, read_neighbours
 from memprov.shell.openclaw.spoken import read_spoken
 from memprov.shell.openclaw.writer import OpenClawWriter
-from memprov.shell.port import Answering, Neighbours, Spoken, Writer
+from memprov.shell.port import Answering, Neighbours, ReceiptLog, Spoken, Writer
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.shell.workspace import CALLS, Calls, settle
@@ -79,6 +80,10 @@ class OpenClawStore:
     def spoken(self) -> tuple[Spoken, ...]:
         """What the retained transcripts say, read as ingestion reads them, in memory (D20, D23)."""
         return read_spoken(self.layout, QuietAccess(self.sleep))
+
+    def receipt_log(self) -> ReceiptLog:
+        """The receipts of this agent, read without a trace."""
+        return read_receipt_log(receipts_beside(self.layout.config.agent_database(self.layout.agent_id).path))
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from memprov.core.lineage import Basis
-from memprov.core.proof import Erasure
+from memprov.core.proof import Erasure, Receipt
 from memprov.core.purge import (
     CutFile,
     DropOrigins,
@@ -34,6 +34,7 @@ from memprov.shell.openclaw.ledger import (
 )
 from memprov.shell.openclaw.lock import Lease
 from memprov.shell.openclaw.reader import read_snapshot
+from memprov.shell.openclaw.receipts import append_receipt, receipts_beside
 from memprov.shell.openclaw.state_writer import StateWriter
 from memprov.shell.openclaw.values import is_storable
 from memprov.shell.port import Answering
@@ -105,6 +106,12 @@ class OpenClawWriter:
             case _:
                 self._state(now_ms).apply(effect)
         return True
+
+    def attest(self, draft: Receipt, session_ids: tuple[str, ...]) -> Receipt:
+        """Append the draft to the receipts, sealed and durable."""
+        self.lease.confirm()
+        stamped = evolve(draft, issued_at_ms=int(self.clock() * 1000))
+        return append_receipt(receipts_beside(self._ledger.path), stamped, session_ids)
 
     def _erase(self) -> Erasure:
         """The agent's database and the shared one, and what killed rebuilds left beside the first."""

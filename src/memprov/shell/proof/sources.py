@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from memprov.core.proof import NeedleSet
+from memprov.core.proof import NeedleSet, Receipt, own_problems, sessions_named
 from memprov.core.records import strings
 from memprov.core.state import MemorySnapshot
 from memprov.core.text import corpus_owner, line_spans, strip_prefix
-from memprov.errors import InputError
+from memprov.errors import InputError, RefusedError
 from memprov.shell.port import ProvableStore, Spoken
 
-__all__ = ["Looked", "look_for"]
+__all__ = ["Looked", "known_by", "look_for"]
 
 
 @frozen
@@ -31,7 +31,7 @@ def look_for(store: ProvableStore, session_ids: frozenset[str], given: Iterable[
     """The needles of these sessions. Raises ``InputError`` for a given text that is blank."""
     snapshot = store.snapshot()
     agent = store.identity.agent_id
-    known = {record.session_id for record in store.catalogue()} | snapshot.tombstones | set(snapshot.origins.sessions)
+    known = _known(store, snapshot)
     if given is not None:
         texts = strings(given)
         if any(not text.strip() for text in texts):
@@ -47,6 +47,21 @@ def look_for(store: ProvableStore, session_ids: frozenset[str], given: Iterable[
         NeedleSet.of(sorted(session_ids), texts, others=known, unselected=_chain(staying, snapshot, session_ids)),
         tuple(f"what session {said.session_id} said is not known: {said.unread}" for said in mine if said.unread),
     )
+
+
+def known_by(store: ProvableStore, receipt: Receipt) -> tuple[str, ...]:
+    """The sessions that a receipt of this store names, as far as the store knows them, forgotten or not.
+
+    Raises ``RefusedError`` for a receipt that the store did not make.
+    """
+    key = store.receipt_log().key
+    if problems := own_problems(receipt, key):
+        raise RefusedError(f"{problems[0]}; nothing was changed")
+    return sessions_named(receipt, _known(store, store.snapshot()), key or b"")
+
+
+def _known(store: ProvableStore, snapshot: MemorySnapshot) -> frozenset[str]:
+    return frozenset({r.session_id for r in store.catalogue()} | snapshot.tombstones | set(snapshot.origins.sessions))
 
 
 def _chain(staying: Iterator[str], snapshot: MemorySnapshot, session_ids: frozenset[str]) -> Iterator[str]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memprov.core.proof import Verification
+from memprov.core.proof import Receipt, Verification
 from memprov.core.purge import Selection, Selectors, select_sessions
 from memprov.errors import InputError
 from memprov.shell.port import ProvableStore
 from memprov.shell.proof.scan import scan_store
-from memprov.shell.proof.sources import look_for
+from memprov.shell.proof.sources import known_by, look_for
 
 __all__ = ["verify"]
 
 
 def verify(
-    store: ProvableStore, selection: Selection | Selectors, needles: Iterable[str] | None = None
+    store: ProvableStore, selection: Selection | Selectors | Receipt, needles: Iterable[str] | None = None
 ) -> Verification:
     """Whether any byte below the store's and the workspace's roots still names the selected sessions or repeats them.
 
@@ -24,13 +24,20 @@ def verify(
     file, table or free page, with what is retained by contract counted apart) or *cannot prove*; before a purge it is
     residue, and says where the sessions are kept. Reads only (I3), unpaged, from the files as they are.
 
-    Raises ``SelectorError`` for a bad selector, ``InputError`` when nothing is selected or a needle is blank, and
-    ``RefusedError`` for a store that cannot be read at all.
+    A receipt stands for the sessions that it names. Raises ``SelectorError`` for a bad selector, ``InputError`` when
+    nothing is selected or a needle is blank, and ``RefusedError`` for a receipt that the store did not make or a store
+    that cannot be read at all.
     """
+    doubts: tuple[str, ...] = ()
+    if isinstance(selection, Receipt):
+        named = known_by(store, selection)
+        if unknown := len(selection.sessions) - len(named):
+            doubts = (f"{unknown} sessions of the receipt are not known here",)
+        selection = Selectors(sessions=named)
     if isinstance(selection, Selectors):
         selection.require()
         selection = select_sessions(store.catalogue(), selection, store.identity.agent_id)
     if not selection.session_ids:
         raise InputError("no session is selected, so there is nothing to look for")
     looked = look_for(store, frozenset(selection.session_ids), needles)
-    return scan_store(store.identity, looked.needles, looked.doubts)
+    return scan_store(store.identity, looked.needles, (*doubts, *looked.doubts))
