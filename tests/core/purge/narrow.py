@@ -90,6 +90,7 @@ def least_from(snapshot: MemorySnapshot, question: Question) -> Answer:
 def _texts(snapshot: MemorySnapshot, question: TextsUnder) -> MemoryTexts:
     needed = [
         scrub_file(file, question.rules).suspects
+        or scrub_file(file, question.rules).broken
         or scrub_text(file.text, question.rules, phase_report=is_phase_report(file.path)).changed
         or (is_phase_report(file.path) and any(path in file.text for path in question.citing))
         for file in snapshot.files

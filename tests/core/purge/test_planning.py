@@ -395,7 +395,7 @@ def test_a_workspace_without_any_trace_of_known_entries_is_warned_of() -> None:
     bare = world(origins=origins((K, "s1")))
     assert any("/workspace has no corpus file" in w for w in plan_purge(bare, selection("s1")).report.warnings)
     marked = evolve(bare, files=(MemoryFile("MEMORY.md", f"{promotion_marker(K)}\n- x\n"),))
-    assert plan_purge(marked, selection("s1")).report.warnings == ()
+    assert not any("no corpus file" in w for w in plan_purge(marked, selection("s1")).report.warnings)
 
 
 @pytest.mark.parametrize("level", ["physical", "", "LOGICAL"])

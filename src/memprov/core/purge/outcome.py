@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from attrs import frozen
@@ -22,6 +22,7 @@ from memprov.core.purge.effects import (
     Step,
 )
 from memprov.core.purge.index_rows import IndexRows
+from memprov.core.purge.naming import read_reference
 from memprov.core.purge.plan import Level
 from memprov.core.purge.questions import KnownKeys, Surroundings
 from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
@@ -32,7 +33,32 @@ from memprov.core.records import StoreIdentity, is_phase_report
 from memprov.core.state import StaleCopy
 from memprov.core.text import digest
 
-__all__ = ["Outcome"]
+__all__ = ["Evidence", "Outcome"]
+
+_SHOWN = 5
+
+
+@frozen
+class Evidence:
+    """Of which sessions the ledger has origins, the workspace recall rows, and which transcripts could be read."""
+
+    origins: frozenset[str]
+    recall: frozenset[str]
+    transcripts: frozenset[str]
+
+    def warnings(self, selected: Iterable[str], corpus: frozenset[str], seen: frozenset[str]) -> Iterator[str]:
+        """What is said of selected sessions that are known here and of which no corpus line is left (F05a)."""
+        lost = [name for name in selected if name in self.origins | self.recall | seen and name not in corpus]
+        if read := [name for name in lost if name in self.transcripts]:
+            yield (
+                f"no corpus line is left of {_named(read)}, of which entries are known; what was said is known from "
+                "transcripts, and lines that quote it are removed from machine-written places only"
+            )
+        if unread := [name for name in lost if name not in self.transcripts]:
+            yield (
+                f"no corpus line is left of {_named(unread)}, of which entries are known, and no transcript could be "
+                "read; lines that quote what was said there cannot be found"
+            )
 
 
 @frozen
@@ -53,6 +79,7 @@ class Outcome:
     orphaned: frozenset[str]
     known: KnownKeys
     rest: Surroundings
+    evidence: Evidence
 
     def effects(self, level: Level) -> Iterator[PurgeEffect]:
         """The effects, in the order of DESIGN 4.1."""
@@ -76,7 +103,8 @@ class Outcome:
                 yield RemoveFile(file.path, file.aliases, scan.before)
             else:
                 yield CutFile(file.path, file.aliases, scan.before, scan.after, scan.spans, step=Step.CORPUS)
-        if selected := tuple(key for key in self.lineage.entry_keys if key in self.known_selected):
+        dropped = self.known_selected - self.texts.unreadable_keys  # what cannot be found in its place is kept (F08)
+        if selected := tuple(key for key in self.lineage.entry_keys if key in dropped):
             yield DropOrigins(agent, selected)
         if level is Level.ERASE:
             yield Erase()
@@ -150,12 +178,30 @@ class Outcome:
                 found.setdefault(write.path, CuratedWriteLine(write.path, write.observed_at_ms))
         yield from (found[path] for path in sorted(found))
 
+    def _corpus_sessions(self) -> frozenset[str]:
+        """The sessions of which a corpus line is left."""
+        return frozenset(chain.from_iterable(scanned.scan.session_ids for scanned in self.texts.scans))
+
+    def _seen_sessions(self) -> frozenset[str]:
+        """The sessions of which a line was taken once, by the hashes of what was."""
+        agent = self.store.agent_id
+        scopes = (scope.removeprefix(f"{agent}:") for scope in self.derived.seen_scopes)
+        references = ((scope, read_reference(scope, agent)) for scope in scopes)
+        return frozenset(scope if found is None else found.session_id for scope, found in references)
+
     def _warnings(self) -> Iterator[str]:
         if self.lineage.entry_keys and not self.rest.corpus_files and not self.texts.keys_before:
             yield (
                 f"{self.store.workspace_root} has no corpus file and no marked memory file, while the ledger "
                 "knows entries of these sessions; make sure that it is the agent's workspace"
             )
+        for read in self.texts.files:
+            for number, key in read.broken:
+                yield (
+                    f"{read.file.path} line {number} holds a marker of {key} that cannot be read; the line stays, and "
+                    "so do the origins of that entry until it is mended or gone"
+                )
+        yield from self.evidence.warnings(self.selection.session_ids, self._corpus_sessions(), self._seen_sessions())
         removed = {scanned.file.path: scanned.scan.lines for scanned in self.texts.scans}
         for scrubbed in self.texts.files:
             if removed and is_phase_report(scrubbed.file.path):
@@ -168,3 +214,9 @@ class Outcome:
 def _is_stale(copy: StaleCopy) -> bool:
     """Whether a left-over copy goes (D18)."""
     return copy.writer_gone or copy.over_an_hour
+
+
+def _named(session_ids: list[str]) -> str:
+    more = len(session_ids) - _SHOWN
+    names = ", ".join(session_ids[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"session{'s' * (len(session_ids) > 1)} {names}"

@@ -17,7 +17,7 @@ from attrs import evolve
 
 from memprov.core.purge.derived import derived_rows, event_words, gone_recall
 from memprov.core.purge.index_rows import IndexRows, index_rows
-from memprov.core.purge.outcome import Outcome
+from memprov.core.purge.outcome import Evidence, Outcome
 from memprov.core.purge.plan import Level, PurgePlan, sealed
 from memprov.core.purge.questions import (
     Asking,
@@ -40,7 +40,7 @@ from memprov.core.purge.selection import Selection
 from memprov.core.purge.texts import ScannedFile, Texts, scrub_file
 from memprov.core.records import RecallEntry, StoreIdentity, is_machine_path
 from memprov.core.state import MemorySnapshot
-from memprov.core.text import SessionMatcher, Sieve, scan_corpus
+from memprov.core.text import SessionMatcher, Sieve, corpus_owner, scan_corpus
 from memprov.errors import InputError
 
 __all__ = ["Mapper", "plan_by_asking", "plan_purge"]
@@ -130,7 +130,12 @@ def plan_by_asking(
         orphaned=orphaned & known.mine,
         known=known,
         known_selected=origins.keys,
-        origin_rows=origins.count(lineage.entry_keys) + orphans,
+        origin_rows=origins.count(frozenset(lineage.entry_keys) - texts.unreadable_keys) + orphans,
+        evidence=Evidence(
+            frozenset(origins.touching(ids).sessions),
+            frozenset(owner for row in recall if (owner := corpus_owner(row.snippet, store.agent_id)) is not None),
+            frozenset(text.session_id for text in said),
+        ),
         rest=(yield from ask(RestOf(ids, selection.session_keys))),
     )
     plan = PurgePlan(
@@ -164,6 +169,8 @@ def _narrowed(rules: ScrubRules, texts: Sequence[str]) -> ScrubRules:
     sieve = Sieve()
     for text in texts:
         sieve.add(text)
+        if "\0" in text:
+            sieve.add(text.replace("\0", ""))  # a key in UTF-16 (F08)
     return evolve(
         rules,
         entry_keys=compress(rules.entry_keys, sieve.passes(rules.entry_keys)),

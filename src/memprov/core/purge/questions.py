@@ -169,9 +169,10 @@ class SaidBy(_Asks[tuple[RetainedText, ...]]):
 
 @frozen
 class TextsUnder(_Asks[MemoryTexts]):
-    """The memory files and preimages that may change under these rules; the files that may hold a suspect by them, that
-    is what quotes a retained snippet (D23) or looks like a quotation of any (F09); and those that name one of
-    ``citing``, paths of corpus files that lose lines (D22). Of the other files the facts.
+    """The memory files and preimages that may change under these rules; the files that name one of the entry keys in
+    any way (F08), or may hold a suspect by the rules: what quotes a retained snippet (D23) or looks like a quotation of
+    any (F09); and those that name one of ``citing``, paths of corpus files that lose lines (D22). Of the other files
+    the facts.
     """
 
     rules: ScrubRules

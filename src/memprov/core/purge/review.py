@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from memprov.core.purge.report import Suspect
 from memprov.core.purge.scrub import Scrub, ScrubRules
-from memprov.core.text import Document, machine_lines, to_bytes
+from memprov.core.text import WSP, CommentKind, Document, machine_lines, to_bytes
 
-__all__ = ["OLD_HISTORY", "citations_of", "has_old_highlights", "refusal_sentence", "suspects_of"]
+__all__ = ["OLD_HISTORY", "broken_markers", "citations_of", "has_old_highlights", "refusal_sentence", "suspects_of"]
 
 _BY_TRANSCRIPT = "it says what a selected session said, by its transcript; no corpus line of it is left"
 _ALIKE = "it looks like what a selected session said, but for invisible or compatibility characters"
+
+#: The name of a marker, however what stands around it was damaged.
+_MARKER_NAME = re.compile(r"openclaw-memory-promotion", re.IGNORECASE)
+#: Before the name: a marker that is shown, in a code span or escaped.
+_SHOWN = re.compile(r"(?:`\s*<!--|<\\!--)\s*$")
+_MARKER_REST = re.compile(r"[\s:=>-]*(?P<whole>(?P<word>\S*).*?)(?=--!?>|$)", re.DOTALL)
 
 #: The heading under which consolidation writes what it did.
 OLD_HISTORY = "## Memory Consolidation History"
@@ -63,6 +70,33 @@ def suspects_of(path: str, text: str, scrub: Scrub, rules: ScrubRules) -> Iterat
         line = document.lines[number]
         if number not in gone and not (line.managed_fence or line.only_comments):
             yield Suspect(path, number + 1, _BY_TRANSCRIPT if number in said else _ALIKE)
+
+
+def broken_markers(text: str, scrub: Scrub, keys: AbstractSet[str]) -> Iterator[tuple[int, str]]:
+    """Where a file still names one of these keys in a marker that nothing reads: line, from 1, and key (F08).
+
+    Such a place is untouched, since what it owns is not known. What shows a marker, in code or escaped, is none.
+    """
+    plain = "\0" not in text
+    body = text.removeprefix("\ufeff").replace("\0", "")  # of a text in UTF-16, what is ASCII
+    if not keys or not _MARKER_NAME.search(body):
+        return
+    gone = _removed_lines(text, scrub)
+    lines = Document(body).lines
+    for number, line in enumerate(lines):
+        if number in gone or line.in_code:
+            continue
+        below = f"\n{lines[number + 1].text}" if number + 1 < len(lines) else ""
+        for name in _MARKER_NAME.finditer(line.text):
+            rest = _MARKER_REST.match(line.text[name.end() :] + below)
+            named = () if rest is None else (rest["whole"].strip(WSP), rest["word"].partition("--")[0])
+            key = next((key for key in named if key in keys), None)
+            live = plain and any(
+                comment.kind is CommentKind.PROMOTION and comment.start < name.start() < comment.end
+                for comment in line.comments
+            )
+            if key is not None and not live and not _SHOWN.search(line.text, 0, name.start()):
+                yield number + 1, key
 
 
 def _removed_lines(text: str, scrub: Scrub) -> frozenset[int]:

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from memprov.core.purge.questions import FileFacts, TextsUnder, facts_of
 from memprov.core.purge.report import Suspect
-from memprov.core.purge.review import OLD_HISTORY, suspects_of
+from memprov.core.purge.review import OLD_HISTORY, broken_markers, suspects_of
 from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
 from memprov.core.records import MemoryFile, Preimage, is_diary, is_phase_report
 from memprov.core.text import WSP, CorpusScan, Gate, to_text
@@ -30,13 +30,16 @@ class ScannedFile:
 
 @frozen
 class FileScrub:
-    """A memory file with its scrub, and what the report needs of it before and after."""
+    """A memory file with its scrub, and what the report needs of it before and after. ``broken`` are lines, from 1, in
+    which a marker of a selected key cannot be read, with the key.
+    """
 
     file: MemoryFile
     scrub: Scrub
     before: FileFacts
     after: FileFacts
     suspects: tuple[Suspect, ...] = ()
+    broken: tuple[tuple[int, str], ...] = ()
 
 
 def scrub_file(file: MemoryFile, rules: ScrubRules) -> FileScrub:
@@ -44,7 +47,8 @@ def scrub_file(file: MemoryFile, rules: ScrubRules) -> FileScrub:
     scrub = scrub_text(file.text, rules, phase_report=is_phase_report(file.path))
     before = facts_of(file.path, file.text)
     after = facts_of(file.path, scrub.text) if scrub.changed else before
-    return FileScrub(file, scrub, before, after, tuple(suspects_of(file.path, file.text, scrub, rules)))
+    suspects = tuple(suspects_of(file.path, file.text, scrub, rules))
+    return FileScrub(file, scrub, before, after, suspects, tuple(broken_markers(file.text, scrub, rules.entry_keys)))
 
 
 @frozen
@@ -94,6 +98,11 @@ class Texts:
         files = (facts.keys for facts in self.facts_after)
         return frozenset(chain(*files, *(promotion_keys(scrub.text) for _, scrub in self.preimages)))
 
+    @cached_property
+    def unreadable_keys(self) -> frozenset[str]:
+        """The selected keys that a file still names in a marker which cannot be read (F08)."""
+        return frozenset(key for read in self.files for _, key in read.broken)
+
     @property
     def facts_after(self) -> tuple[FileFacts, ...]:
         """What the report says of the files as they will be."""
@@ -116,6 +125,8 @@ class Sifting:
     def needs(self, path: str, data: bytes) -> bool:
         """Whether the memory file with these bytes must be read as text."""
         if self.gate is None or self.gate.may_hold(data):
+            return True
+        if b"\0" in data and self.gate.may_hold(data.replace(b"\0", b"")):  # a key in UTF-16
             return True
         return is_phase_report(path) and self.citing.may_hold(data)
 

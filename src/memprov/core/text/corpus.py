@@ -28,13 +28,15 @@ _CUT_LINE = 343
 class CorpusScan:
     """What forgetting does to one corpus file: which lines go, which snippets they held, what is left.
 
-    ``spans`` are UTF-8 byte ranges, ``lines`` the numbers from 1 of the lines that go. ``emptied`` says that only
+    ``spans`` are UTF-8 byte ranges, ``lines`` the numbers from 1 of the lines that go, ``session_ids`` whose they are.
+    ``emptied`` says that only
     blanks would be left, so that the file goes (D6).
     """
 
     path: str
     spans: tuple[tuple[int, int], ...]
     lines: tuple[int, ...]
+    session_ids: frozenset[str]
     snippets: tuple[Snippet, ...]
     emptied: bool
     before: str
@@ -85,12 +87,15 @@ def scan_corpus(file: MemoryFile, matcher: SessionMatcher) -> CorpusScan | None:
     spans: list[tuple[int, int]] = []
     lines: list[int] = []
     snippets: dict[str, bool] = {}
+    owners: set[str] = set()
     number = position = 0
     name, selected = "", False
     for match in _prefix(matcher.agent_id).finditer(text):
         if match["name"] != name:  # a session's lines mostly stand together
             name = match["name"]
-            selected = _decode(name) in matcher.session_ids
+            owner = _decode(name)
+            selected = owner in matcher.session_ids
+            owners.update([owner] if selected else ())
         if not selected:
             continue
         start = match.start("line")
@@ -110,6 +115,7 @@ def scan_corpus(file: MemoryFile, matcher: SessionMatcher) -> CorpusScan | None:
         path=file.path,
         spans=removed,
         lines=tuple(lines),
+        session_ids=frozenset(owners),
         snippets=tuple(Snippet(body, was_cut) for body, was_cut in snippets.items()),
         emptied=not left.strip(WSP),
         before=digest(text),
