@@ -13,6 +13,7 @@ import pytest
 from attrs import define, field
 
 from memprov import (
+    BackfillRange,
     ConsolidationReport,
     ConsolidationRequest,
     Decision,
@@ -23,8 +24,10 @@ from memprov import (
     Message,
     NativeStore,
     Origin,
+    OriginClass,
     PendingNarrative,
     RecallReport,
+    Reflection,
     Selectors,
     SessionRecord,
     Skipped,
@@ -34,6 +37,7 @@ from memprov import (
     consolidate,
     forget,
     ingest,
+    message_classes,
     open_store,
     prepare_narrative,
     promote,
@@ -415,3 +419,55 @@ def test_F61_a_key_that_no_marker_could_name_is_refused(gateway: Gateway, key: A
     for entry, wrong in ((tuesday, key), (tuesday, tuesday), ("k9", "x")):
         with pytest.raises(InputError):
             annotate_entry(gateway.store, entry, supersedes_key=wrong)
+
+
+# --- what the host makes of it ----------------------------------------------------------------------------------------
+
+
+def test_F63_a_preview_of_a_backfill_shows_the_texts_of_each_day(gateway: Gateway) -> None:
+    gateway.say("a1", owner(TEA), Message("user", "A stranger says hello."))
+    gateway.say("b2", owner(BIKE, T + 2 * DAY))
+    report = backfill(gateway.store, gateway.read)
+    shown = {day.day: [(line.text, line.session_id, line.origin_class) for line in day.lines] for day in report.days}
+    assert shown == {
+        "2026-11-25": [(f"User: {TEA}", "a1", "owner")],
+        "2026-11-27": [(f"User: {BIKE}", "b2", "owner")],
+    }
+    assert TEA not in repr(report)
+    assert gateway.corpus == ""
+    days = BackfillRange("2026-11-26")
+    assert [day.day for day in backfill(gateway.store, gateway.read, days=days).days] == ["2026-11-27"]
+    assert not any(day.lines for day in backfill(gateway.store, gateway.read, mode="apply").days)
+
+
+def test_F62_a_reflection_on_a_preview_has_the_origins_of_all_that_it_was_made_from(gateway: Gateway) -> None:
+    for number in range(1, 5):
+        gateway.say(f"s{number}", owner(f"Fact number {number} of the house.", T + number))
+    (day,) = backfill(gateway.store, gateway.read).days
+    every = [line.hash for line in day.lines]
+    reflections = {
+        day.day: [
+            Reflection("1. The house has facts. [1, 2, 3]", every),
+            Reflection("2. One fact stands alone.", every[:1]),
+            Reflection("3. Nobody said so.", ["0" * 40]),
+        ]
+    }
+    report = backfill(gateway.store, gateway.read, mode="diary", reflections=reflections)
+    assert (report.diary_blocks, report.left_out) == (1, 1)
+    assert "Nobody" not in diary(gateway)
+    assert forget(gateway.store, Selectors(sessions=["s4"])).artifacts.memory_entries == 1
+    assert "has facts" not in diary(gateway)
+    assert "stands alone" in diary(gateway)
+
+
+def test_F62_B28_a_file_is_as_weak_as_the_messages_that_are_copied_into_it(gateway: Gateway) -> None:
+    said = [owner(TEA), Message("assistant", "Noted."), Message("toolResult", "a page", result_source="network")]
+    assert message_classes(said) == (OriginClass.OWNER, OriginClass.AGENT, OriginClass.UNTRUSTED)
+    file = Path(gateway.store.layout.workspace, "memory", "2026-11-25.md")
+    file.parent.mkdir()
+    for messages, expected in ((said[:2], "agent"), (said, "untrusted")):
+        with gateway.store.observe_write(
+            "a1", file, sender_is_owner=True, tainted=False, parts=message_classes(messages)
+        ) as write:
+            file.write_text(f"{TEA} {len(messages)}\n", encoding="utf-8")
+        assert write.origin_class == expected

@@ -75,9 +75,11 @@ if TYPE_CHECKING:
     from memprov.core.writing import (
         Admission,
         AdmissionPolicy,
+        BackfillLine,
         BackfillMode,
         BackfillRange,
         BackfillReport,
+        DaySummary,
         Dropped,
         Gate,
         IngestReport,
@@ -87,11 +89,13 @@ if TYPE_CHECKING:
         PromotionReport,
         Purpose,
         RecallReport,
+        Reflection,
         RollbackReport,
         Skipped,
         Thresholds,
         decide_admission,
         explain_policy,
+        message_classes,
     )
     from memprov.errors import (
         ConflictError,
@@ -148,6 +152,7 @@ __all__ = [
     "Admission",
     "AdmissionPolicy",
     "Artifacts",
+    "BackfillLine",
     "BackfillMode",
     "BackfillRange",
     "BackfillReport",
@@ -166,6 +171,7 @@ __all__ = [
     "CorruptStoreError",
     "CuratedWrite",
     "CuratedWriteLine",
+    "DaySummary",
     "Decision",
     "Dropped",
     "Embedder",
@@ -214,6 +220,7 @@ __all__ = [
     "Receipt",
     "ReceiptCheck",
     "ReconcileReport",
+    "Reflection",
     "Refusal",
     "RefusedError",
     "Report",
@@ -261,6 +268,7 @@ __all__ = [
     "explain_policy",
     "forget",
     "ingest",
+    "message_classes",
     "open_openclaw",
     "open_store",
     "plan_purge",
@@ -316,9 +324,9 @@ _HOMES = {
         "memprov.core.text": "Snippet references_session session_id_from_file_name",
         "memprov.core.trace": "EntryTrace Place SessionTrace Trace",
         "memprov.core.writing": (
-            "Admission AdmissionPolicy BackfillMode BackfillRange BackfillReport Dropped Gate IngestReport Message "
-            "PendingNarrative PromotionLimits PromotionReport Purpose RecallReport RollbackReport Skipped Thresholds "
-            "decide_admission explain_policy"
+            "Admission AdmissionPolicy BackfillLine BackfillMode BackfillRange BackfillReport DaySummary Dropped Gate "
+            "IngestReport Message PendingNarrative PromotionLimits PromotionReport Purpose RecallReport Reflection "
+            "RollbackReport Skipped Thresholds decide_admission explain_policy message_classes"
         ),
         "memprov.errors": (
             "ConflictError CorruptStoreError InputError LockHeldError MemprovError NameNotFoundError PartialError "

@@ -6,7 +6,7 @@ and once more under the lock, where a session that was forgotten in the meantime
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, tzinfo
 
 from attrs import evolve
@@ -27,6 +27,7 @@ from memprov.core.writing import (
     PromotionLimits,
     PromotionReport,
     Purpose,
+    Reflection,
     RollbackReport,
     Source,
     Thresholds,
@@ -117,12 +118,14 @@ def backfill(
     mode: BackfillMode | str = BackfillMode.PREVIEW,
     days: BackfillRange | None = None,
     policy: AdmissionPolicy | None = None,
+    reflections: Mapping[str, Iterable[Reflection]] | None = None,
     zone: tzinfo = UTC,
     now_ms: int | None = None,
 ) -> BackfillReport:
     """Bring in the past, one batch: look (``preview``), write the diary only (``diary``), or everything (``apply``).
 
-    Retained generations of a session are read too; archives are not. A preview takes no lock and changes nothing.
+    Retained generations of a session are read too; archives are not. A preview takes no lock and changes nothing; its
+    report has the texts of each day. ``reflections`` are what somebody made of these, by day, for the diary.
     """
     now, mode = moment(native(store), now_ms), BackfillMode(mode)
     optional(days, BackfillRange, "days")
@@ -131,11 +134,15 @@ def backfill(
     work = _Work(call(reader, "reader"), policy, Purpose.BACKFILL, store.catalogue(), complete=True)
     transcripts = tuple(work.transcripts(work.admitted(store.ingest_state)[1]))
     if mode is BackfillMode.PREVIEW:
-        plan = plan_backfill(*work.again(store.ingest_state, transcripts), mode=mode, days=days, zone=zone)
+        plan = plan_backfill(
+            *work.again(store.ingest_state, transcripts), mode=mode, days=days, zone=zone, reflections=reflections
+        )
         return evolve(plan.report, failed=work.failed)
     with store.exclusive() as writer:
         writer.stand_at(now)
-        plan = plan_backfill(*work.again(writer.ingest_state, transcripts), mode=mode, days=days, zone=zone)
+        plan = plan_backfill(
+            *work.again(writer.ingest_state, transcripts), mode=mode, days=days, zone=zone, reflections=reflections
+        )
         for effect in plan.effects:
             writer.write(effect)
     return evolve(plan.report, failed=work.failed)
@@ -275,7 +282,7 @@ class _Work:
 
     def admitted(self, ingest_state: _States) -> tuple[IngestState, Admitted]:
         """The state as it is now, and what it admits."""
-        ids = [source.session.session_id for source in self._listing if source.session is not None]
+        ids = [source.session.session_id for source in self._listing]
         state = ingest_state(ids if self._purpose is Purpose.INGESTION else None)
         return state, admit_sources(self._listing, self._policy, state, self._purpose, complete=self._complete)
 
@@ -294,8 +301,6 @@ class _Work:
 
     def _transcript(self, source: Source) -> Transcript | None:
         session = source.session
-        if session is None:
-            return None
         try:
             messages = self._reader(session)
             archived = session.state is SessionState.ARCHIVED

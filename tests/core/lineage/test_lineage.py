@@ -17,7 +17,6 @@ from memprov.core.lineage import (
     OriginTable,
     PublicationOutcome,
     Transfer,
-    coalesce,
     entry_classes,
     join_origins,
     keeps_reserved,
@@ -335,44 +334,6 @@ def test_case_F2_origins_of_two_agents_in_one_call_are_an_error() -> None:
 def test_I6_recording_leaves_forgotten_sessions_out() -> None:
     new = [Origin("k", "main", "s1"), Origin("k", "main", "s2")]
     assert record_origins((), new, agent_id="main", forgotten=["s1"]) == (new[1],)
-
-
-# --- coalescing -------------------------------------------------------------------------------------------------------
-
-
-def test_case_F9_one_claim_of_two_sessions_is_one_entry_with_two_origins() -> None:
-    (claim,) = coalesce(
-        [("likes tea", Origin("k:1", "main", "s1", observed_at_ms=3)), ("likes tea", Origin("k:7", "main", "s2"))]
-    )
-    assert claim.entry_key == "k:1"
-    assert [(row.entry_key, row.session_id) for row in claim.origins] == [("k:1", "s1"), ("k:1", "s2")]
-
-
-def test_report_B02_coalescing_keeps_every_origin_and_counts_once() -> None:
-    stated = [("likes tea", Origin(f"k:{s}", "main", s)) for s in ("s1", "s2", "s3")]
-    (claim,) = coalesce(stated)
-    assert {row.session_id for row in claim.origins} == {"s1", "s2", "s3"}
-
-
-def test_report_B46_stating_the_same_again_neither_deletes_nor_counts() -> None:
-    stated = [("likes tea", Origin("k", "main", "s1")), ("likes tea", Origin("k", "main", "s2"))]
-    once = coalesce(stated)
-    assert len(once) == 1
-    assert coalesce([*stated, *stated]) == once
-    assert coalesce(stated[::-1]) == once
-    recorded = record_origins((), once[0].origins, agent_id="main")
-    assert {row.session_id for row in recorded} == {"s1", "s2"}
-    assert record_origins(recorded, once[0].origins, agent_id="main") == ()
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), origins), max_size=12))
-def test_coalescing_loses_no_source(observations: list[tuple[str, Origin]]) -> None:
-    result = coalesce(observations)
-    assert [item.claim for item in result] == list(dict.fromkeys(claim for claim, _ in observations))
-    for item in result:
-        mine = [origin for claim, origin in observations if claim == item.claim]
-        assert item.entry_key == mine[0].entry_key
-        assert item.origins == tuple(in_order(joined([evolve(o, entry_key=item.entry_key) for o in mine])))
 
 
 # --- transfer (I7, I8) ------------------------------------------------------------------------------------------------

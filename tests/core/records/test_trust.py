@@ -27,7 +27,7 @@ from memprov.core.records import (
     writer_class,
 )
 from memprov.core.records.trust import MessageFlags as Message
-from memprov.core.records.trust import capture_class, carry_lines, classify, note_class
+from memprov.core.records.trust import capture_class, classify
 
 OWNER, AGENT, SYSTEM, UNTRUSTED = OriginClass.OWNER, OriginClass.AGENT, OriginClass.SYSTEM, OriginClass.UNTRUSTED
 classes = st.sampled_from(OriginClass)
@@ -302,28 +302,6 @@ def test_a_file_is_never_the_owners(writer: OriginClass, earlier: ArtifactRecord
     assert (found.reason is None) is (found.origin_class is AGENT)
 
 
-def test_report_B26_unchanged_lines_keep_their_class_and_new_ones_have_none() -> None:
-    before = [("mine", OWNER), ("learnt", AGENT), ("web", UNTRUSTED)]
-    assert carry_lines(before, ["web", "mine", "new", "learnt"]) == (UNTRUSTED, OWNER, UNTRUSTED, AGENT)
-    assert carry_lines(before, ["mine", "mine"]) == (OWNER, UNTRUSTED), "a copy is a new line"
-    assert carry_lines([("x", OWNER), ("x", UNTRUSTED)], ["x"]) == (UNTRUSTED,)
-    assert carry_lines([], ["a"]) == (UNTRUSTED,)
-
-
-line_lists = st.lists(st.tuples(st.sampled_from("abc"), classes), max_size=6)
-
-
-@given(line_lists, st.lists(st.sampled_from("abcd"), max_size=8))
-def test_report_B26_an_edit_creates_no_trust(before: list[tuple[str, OriginClass]], after: list[str]) -> None:
-    carried = carry_lines(before, after)
-    assert len(carried) == len(after)
-    for text in "abcd":
-        had = sorted((TRUST_ORDER.index(c) for line, c in before if line == text), reverse=True)
-        has = [TRUST_ORDER.index(c) for line, c in zip(after, carried, strict=True) if line == text]
-        assert has == (had + [TRUST_ORDER.index(UNTRUSTED)] * len(has))[: len(has)]
-    assert carry_lines(before, [line for line, _ in before]).count(OWNER) == sum(c is OWNER for _, c in before)
-
-
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
@@ -336,14 +314,6 @@ def test_report_B26_an_edit_creates_no_trust(before: list[tuple[str, OriginClass
 )
 def test_report_B28_a_captured_file_is_as_weak_as_its_parts(parts: list[OriginClass], expected: OriginClass) -> None:
     assert capture_class(parts) is expected
-
-
-def test_the_class_of_a_daily_note() -> None:
-    assert note_class(None, "h") is AGENT
-    assert note_class(ArtifactRecord(UNTRUSTED, "other"), "h") is UNTRUSTED
-    assert note_class(ArtifactRecord(UNTRUSTED, "h"), "h") is UNTRUSTED
-    assert note_class(ArtifactRecord(AGENT, "h"), "h") is AGENT
-    assert note_class(ArtifactRecord(AGENT, "other"), "h") is AGENT
 
 
 # --- the recall frame -------------------------------------------------------------------------------------------------

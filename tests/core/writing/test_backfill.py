@@ -12,9 +12,8 @@ from memprov.core.purge import promotion_keys, rewind_key
 from memprov.core.records import RewindBatch
 from memprov.core.state import Checkpoint, StagedEntry
 from memprov.core.text import claim_hash, diary_key
-from memprov.core.writing import DIARY_PATH, BackfillRange, Message, Transcript, admit_sources, plan_rollback
-from memprov.core.writing.backfill import Reflection, plan_backfill
-from memprov.core.writing.sources import foreign_source
+from memprov.core.writing import DIARY_PATH, BackfillRange, Message, plan_rollback
+from memprov.core.writing.backfill import Reflection
 from memprov.errors import ConflictError, InputError, StaleStateError
 from tests.core.write_world import DAY_MS, KINDS, START_MS, Host, agent, guest, host, owner
 from tests.core.writing.test_ingest import KILN, TEA, conversations
@@ -51,18 +50,18 @@ def test_only_conversations_are_backfilled(kind: str) -> None:
     assert made.opened == []
 
 
-def test_a_preview_changes_nothing_and_shows_texts_only_when_asked() -> None:
+def test_a_preview_changes_nothing_and_shows_the_texts_of_each_day() -> None:
     made = two_days()
     before = made.ledger.content()
     plan = made.backfill("preview")
     assert made.ledger.content() == before
-    assert [(day.day, day.candidates, day.top) for day in plan.report.days] == [
-        ("2026-11-25", 2, ()), ("2026-11-26", 1, ()),
+    assert [(day.day, day.candidates, len(day.lines)) for day in plan.report.days] == [
+        ("2026-11-25", 2, 2), ("2026-11-26", 1, 1),
     ]  # fmt: skip
     assert (plan.report.candidates, plan.report.more) == (3, False)
-    shown = made.backfill("preview", texts=True)
-    assert shown.report.days[1].top == (f"User: {KILN}",)
-    assert [candidate.snippet for candidate in shown.batch][2] == f"User: {KILN}"
+    assert [line.text for line in plan.report.days[1].lines] == [f"User: {KILN}"]
+    assert KILN not in repr(plan.report)
+    assert all(day.lines == () for day in made.backfill("apply").report.days), "only a preview is asked for its texts"
 
 
 def test_only_owner_and_agent_are_taken() -> None:
@@ -70,18 +69,6 @@ def test_only_owner_and_agent_are_taken() -> None:
     made.backfill()
     assert len(made.corpus_lines) == 1
     assert set(made.ledger.origins_of(next(iter(made.ledger.entries)))) == {"s2"}
-
-
-def test_a_foreign_archive_is_untrusted_whatever_it_says() -> None:
-    made = host()
-    source = foreign_source("main", "/somewhere/old.jsonl", modified_ms=START_MS)
-    admitted = admit_sources([source], None, made.ledger.state(), "backfill")
-    transcript = Transcript(source, (evolve(owner(TEA), number=1),))
-    plan = plan_backfill(made.ledger.state(), admitted, [transcript], mode="apply")
-    assert plan.report.candidates == 0
-    made.ledger.apply(plan.effects)
-    assert made.corpus_lines == []
-    assert list(made.ledger.checkpoints) == ["session-backfill:/somewhere/old.jsonl"]
 
 
 def test_the_diary_mode_writes_origins_and_the_diary_and_nothing_else() -> None:

@@ -48,7 +48,7 @@ def test_sessions_have_openclaws_chunks_ids_classes_kinds_and_times(
     ours: Rows = {}
     for transcript in read_recorded(before).transcripts.values():
         session = transcript.source.session
-        source = None if session is None else session_text(session, transcript.messages)
+        source = session_text(session, transcript.messages)
         if source is not None:
             ours[source.path] = {
                 (

@@ -9,10 +9,8 @@ where.
 
 from memprov.core.lineage.edges import TransferEdge, edges_after_drop, edges_to, joined_edges
 from memprov.core.lineage.merge import (
-    Coalesced,
     PublicationOutcome,
     Transfer,
-    coalesce,
     entry_classes,
     join_origins,
     keeps_reserved,
@@ -25,13 +23,11 @@ from memprov.core.lineage.table import Basis, Lineage, OriginTable, lineage_dige
 
 __all__ = [
     "Basis",
-    "Coalesced",
     "Lineage",
     "OriginTable",
     "PublicationOutcome",
     "Transfer",
     "TransferEdge",
-    "coalesce",
     "edges_after_drop",
     "edges_to",
     "entry_classes",

@@ -1,4 +1,4 @@
-"""How origins move: recording, coalescing, transfer to a survivor, release, pruning.
+"""How origins move: recording, transfer to a survivor, release, pruning.
 
 Origins form a lattice (D14): two rows of one (entry, agent, session) join to the weakest class and the earliest time.
 Everything here only joins. Hence recording and transfer may run twice, in any order, or be interrupted and run again
@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from memprov.core.records import TRUST_ORDER, Origin, OriginClass, strings, weakest
 from memprov.errors import InputError
 
 __all__ = [
-    "Coalesced",
     "PublicationOutcome",
     "Transfer",
-    "coalesce",
     "entry_classes",
     "join_origins",
     "keeps_reserved",
@@ -44,15 +42,6 @@ class Transfer:
 
     survivor: str
     parents: tuple[str, ...] = field(converter=strings)
-
-
-@frozen
-class Coalesced:
-    """One claim that several sessions stated: one entry, every origin, counted once (F9, B02)."""
-
-    claim: str
-    entry_key: str
-    origins: tuple[Origin, ...]
 
 
 class PublicationOutcome(StrEnum):
@@ -98,20 +87,6 @@ def record_origins(
         if row.session_id not in gone:
             _absorb(after.setdefault(row.entry_key, {}), _facts(row))
     return tuple(_rows(_changed(before, after)))
-
-
-def coalesce(observations: Iterable[tuple[str, Origin]]) -> tuple[Coalesced, ...]:
-    """One item for each claim, under the entry key that was observed first, with the origins of all its sources.
-
-    ``observations`` are (claim, origin) pairs, the claim in whatever normal form makes two statements the same one.
-    The result is in the order in which claims first appear, so that the caller's order decides which key stays.
-    """
-    keys: dict[str, str] = {}
-    rows: dict[str, list[Origin]] = {}
-    for claim, origin in observations:
-        key = keys.setdefault(claim, origin.entry_key)
-        rows.setdefault(claim, []).append(evolve(origin, entry_key=key))
-    return tuple(Coalesced(claim, key, join_origins(rows[claim])) for claim, key in keys.items())
 
 
 def transfer_origins(origins: Iterable[Origin], transfers: Iterable[Transfer]) -> tuple[Origin, ...]:

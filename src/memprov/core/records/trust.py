@@ -11,7 +11,6 @@ Automatic use of memory has one gate, ``eligible``; text that was asked for is s
 from __future__ import annotations
 
 import html
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
@@ -29,12 +28,10 @@ __all__ = [
     "Turn",
     "artifact_class",
     "capture_class",
-    "carry_lines",
     "chunk_provenance",
     "classify",
     "eligible",
     "frame_recall",
-    "note_class",
     "path_class",
     "weakest",
     "writer_class",
@@ -214,28 +211,9 @@ def artifact_class(
     return ArtifactClass(OriginClass.AGENT)
 
 
-def note_class(recorded: ArtifactRecord | None, current_hash: str) -> OriginClass:
-    """The class of a daily note when it is ingested: untrusted stays so; one that was edited by hand is agent's."""
-    if recorded is not None and (recorded.origin_class is OriginClass.UNTRUSTED or recorded.file_hash == current_hash):
-        return recorded.origin_class
-    return OriginClass.AGENT
-
-
 def capture_class(lines: Iterable[OriginClass]) -> OriginClass:
     """The class of a file that session lines were captured into: the least trusted of the parts (B28)."""
     return OriginClass.AGENT if eligible(weakest(lines)) else OriginClass.UNTRUSTED
-
-
-def carry_lines(before: Iterable[tuple[str, OriginClass]], after: Iterable[str]) -> tuple[OriginClass, ...]:
-    """The class of each line after an edit of unknown hand: a line that was there keeps its class, a new one has none.
-
-    A line counts as there once for each time it was there, the least trusted first, so that copying a line next to an
-    untrusted one of the same text gains nothing (B26).
-    """
-    known: defaultdict[str, list[OriginClass]] = defaultdict(list)
-    for line, origin_class in sorted(before, key=lambda item: _RANK[item[1]]):
-        known[line].append(origin_class)
-    return tuple(known[line].pop() if known[line] else OriginClass.UNTRUSTED for line in after)
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,15 @@ text can be seen, and no plan that was made before a session was forgotten gets 
 """
 
 from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission, explain_policy
-from memprov.core.writing.backfill import BackfillMode, BackfillRange, BackfillReport, plan_backfill
+from memprov.core.writing.backfill import (
+    BackfillLine,
+    BackfillMode,
+    BackfillRange,
+    BackfillReport,
+    DaySummary,
+    Reflection,
+    plan_backfill,
+)
 from memprov.core.writing.candidates import TranscriptFindings, day_of, joined_texts, read_findings
 from memprov.core.writing.diary import CONTEXT_BLOCKS, DIARY_PATH, Highlight, add_history, diary_context
 from memprov.core.writing.effects import (
@@ -36,7 +44,7 @@ from memprov.core.writing.lineage_effects import (
     ReleaseTransfers,
     RequireAdmitted,
 )
-from memprov.core.writing.messages import Message, Role, message_from_event
+from memprov.core.writing.messages import Message, Role, message_classes, message_from_event
 from memprov.core.writing.narrative import Dropped, PendingNarrative, narrative_keys, plan_narrative
 from memprov.core.writing.promote import (
     MEMORY_HEADER,
@@ -70,10 +78,12 @@ __all__ = [
     "AdmissionPolicy",
     "Admitted",
     "AppendCorpus",
+    "BackfillLine",
     "BackfillMode",
     "BackfillRange",
     "BackfillReport",
     "ContentLine",
+    "DaySummary",
     "DropSeenHashes",
     "Dropped",
     "Found",
@@ -94,6 +104,7 @@ __all__ = [
     "RecordOrigins",
     "RecordRewind",
     "RecordTransfers",
+    "Reflection",
     "ReleaseArtifact",
     "ReleaseOrigins",
     "ReleaseTransfers",
@@ -124,6 +135,7 @@ __all__ = [
     "joined_texts",
     "lineage_of",
     "memory_text",
+    "message_classes",
     "message_from_event",
     "narrative_keys",
     "plan_annotation",

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, tzinfo
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from memprov.core.records import Choice, Origin, OriginClass
+from memprov.core.records import Choice, Origin, OriginClass, strings
 from memprov.core.state import Checkpoint, IngestState
 from memprov.core.text import collapse, digest, strip_speaker
 from memprov.core.writing.admission import Admission
@@ -44,6 +44,7 @@ from memprov.core.writing.sources import Admitted, Transcript
 from memprov.errors import InputError
 
 __all__ = [
+    "BackfillLine",
     "BackfillMode",
     "BackfillPlan",
     "BackfillRange",
@@ -97,28 +98,40 @@ class BackfillRange:
 
 @frozen
 class Reflection:
-    """A line for a day's diary that somebody made from candidates, named by their hashes (F10).
+    """A line for a day's diary that somebody made from lines of a preview, named by their hashes (F10).
 
-    It is bound to the origins of all of them, however many it shows, and left out when one of them is not there.
+    It is bound to the origins of all of them, however many it shows, and left out when one of them is not there any
+    more: its session was forgotten, say.
     """
 
-    text: str
-    hashes: tuple[str, ...]
+    text: str = field(repr=False)
+    hashes: tuple[str, ...] = field(converter=strings)
+
+
+@frozen
+class BackfillLine:
+    """A line that a backfill would take: what it says, which is memory text, the hash that names it, whose it is."""
+
+    text: str = field(repr=False)
+    hash: str
+    session_id: str
+    origin_class: OriginClass
+    observed_at_ms: int
 
 
 @frozen
 class DaySummary:
-    """One day of a backfill: how many lines, and the first of them where texts were asked for."""
+    """One day of a backfill: how many lines, and in a preview the lines themselves."""
 
     day: str
     candidates: int
-    top: tuple[str, ...] = ()
+    lines: tuple[BackfillLine, ...] = ()
 
 
 @frozen
 class BackfillReport:
     """What one batch does. ``more`` says that another batch would find more; ``failed`` has the sessions that could not
-    be read, and why.
+    be read, and why; ``left_out`` counts the reflections on lines that are not in this batch.
     """
 
     mode: BackfillMode
@@ -128,6 +141,7 @@ class BackfillReport:
     diary_blocks: int = 0
     more: bool = False
     failed: tuple[tuple[str, str], ...] = ()
+    left_out: int = 0
 
     @property
     def candidates(self) -> int:
@@ -153,13 +167,13 @@ def plan_backfill(
     days: BackfillRange | None = None,
     zone: tzinfo = UTC,
     reflections: Mapping[str, Iterable[Reflection]] | None = None,
-    texts: bool = False,
 ) -> BackfillPlan:
     """Plan one batch. ``reflections`` are lines for the diary by day, in place of the plain list of what was found.
 
-    ``texts`` puts the first lines of each day into the report, which holds no memory text otherwise.
+    A preview is asked for its texts, and its report has them; no other holds memory text.
     """
     mode, days = BackfillMode(mode), days or BackfillRange()
+    given = {require_day(day): tuple(lines) for day, lines in (reflections or {}).items()}
     checkpoints = {checkpoint.key: checkpoint for checkpoint in state.checkpoints}
     scans = [
         scan_source(t, state, checkpoints.get(t.source.state_key), days.rule, zone=zone, classes=_CLASSES)
@@ -172,14 +186,15 @@ def plan_backfill(
         mode=mode,
         excluded=admitted.decisions,
         days=tuple(
-            DaySummary(day, len(found), tuple(c.snippet for c in found[:_SHOWN]) if texts else ())
+            DaySummary(day, len(found), tuple(map(_shown, found)) if mode is BackfillMode.PREVIEW else ())
             for day, found in batch.items()
         ),
         more=any(candidate.hash not in taken for scan in scans for candidate in scan.candidates),
+        left_out=sum(not _known(line, batch.get(day, ())) for day, lines in given.items() for line in lines),
     )
     if mode is BackfillMode.PREVIEW:
         return BackfillPlan((), report, every)
-    blocks = [_block(day, found, (reflections or {}).get(day, ())) for day, found in batch.items()]
+    blocks = [_block(day, found, given.get(day, ())) for day, found in batch.items()]
     text = None if state.diary is None else state.diary.text
     path = DIARY_PATH if state.diary is None else state.diary.path
     after, added = add_blocks(text, blocks)
@@ -189,7 +204,7 @@ def plan_backfill(
     origins: list[Origin] = [origin for block in blocks for origin in block_origins(block)]
     report = evolve(report, diary_blocks=added)
     if mode is BackfillMode.DIARY:
-        sessions = {candidate.source.session.session_id for candidate in every if candidate.source.session is not None}
+        sessions = {candidate.source.session.session_id for candidate in every}
         effects = staging_effects(state.agent_id, Staged(), (), origins=origins, between=between)
         return BackfillPlan(fenced(state.agent_id, sessions, effects), report, every)
     if every:
@@ -222,7 +237,7 @@ def _block(day: str, found: tuple[Candidate, ...], reflections: Iterable[Reflect
     lines = [
         DiaryLine(reflection.text, tuple(o for h in reflection.hashes for o in _origins(known[h])))
         for reflection in reflections
-        if reflection.hashes and known.keys() >= frozenset(reflection.hashes)
+        if _known(reflection, found)
     ]
     lead = ""
     if not lines:
@@ -231,9 +246,19 @@ def _block(day: str, found: tuple[Candidate, ...], reflections: Iterable[Reflect
     return DiaryBlock(day, lines, lead=lead, source_path=corpus_path(day))
 
 
+def _known(reflection: Reflection, found: Iterable[Candidate]) -> bool:
+    """Whether everything that a reflection was made from is there."""
+    return bool(reflection.hashes) and {candidate.hash for candidate in found}.issuperset(reflection.hashes)
+
+
+def _shown(candidate: Candidate) -> BackfillLine:
+    known = candidate.provenance
+    session_id = candidate.source.session.session_id
+    return BackfillLine(candidate.snippet, candidate.hash, session_id, known.origin_class, known.observed_at_ms)
+
+
 def _origins(candidate: Candidate) -> tuple[Origin, ...]:
-    session = candidate.source.session
-    return () if session is None else (origin_of("", session, candidate.provenance),)
+    return (origin_of("", candidate.source.session, candidate.provenance),)
 
 
 def _coalesced(placed: Iterable[Placed]) -> Iterable[Claim]:

@@ -11,7 +11,7 @@ deleted a file. So what they said is also read from the transcript alone (D23), 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from enum import Enum
 
 from attrs import evolve, frozen
@@ -42,7 +42,6 @@ __all__ = [
     "corpus_path",
     "day_of",
     "joined_texts",
-    "lookback_day",
     "per_source_limit",
     "read_findings",
     "scan_source",
@@ -106,11 +105,6 @@ class Scan:
 def day_of(moment_ms: int, zone: tzinfo) -> str:
     """The day of a time, ``YYYY-MM-DD``, in this zone."""
     return datetime.fromtimestamp(moment_ms / 1000, zone).date().isoformat()
-
-
-def lookback_day(now_ms: int, days: int) -> str:
-    """The earliest day that a sweep still looks at, so many days back (FACTS 2.6)."""
-    return day_of(now_ms - max(days, 0) * 86_400_000, UTC)
 
 
 def corpus_path(day: str) -> str:
@@ -182,7 +176,7 @@ def scan_source(
         end = index + 1
         line = lines[index]
         snippet = snippet_of(line.text)
-        provenance = _provenance(source, line)
+        provenance = line.provenance
         if u16_length(snippet) < MIN_SNIPPET_UNITS or provenance.origin_class not in classes:
             continue
         day = day_of(line.timestamp_ms or source.modified_ms, zone)
@@ -214,12 +208,6 @@ def _first_unread(lines: tuple[ContentLine, ...], done: Checkpoint, before: Chec
         return 0
     same = done.content_hash if before.line_count == len(lines) else content_hash(lines[: before.line_count])
     return min(before.last_content_line, len(lines)) if same == before.content_hash else 0
-
-
-def _provenance(source: Source, line: ContentLine) -> Provenance:
-    if source.foreign:
-        return evolve(line.provenance, origin_class=OriginClass.UNTRUSTED)
-    return line.provenance
 
 
 @frozen

@@ -205,7 +205,7 @@ def _scans(
 def _followed(admitted: Admitted, scans: Iterable[Scan]) -> Iterator[str]:
     yield from (decision.session_id for decision in admitted.decisions)
     finished = (*admitted.unchanged, *(scan.source for scan in scans if not _unread(scan)))
-    yield from (source.session.session_id for source in finished if source.session is not None)
+    yield from (source.session.session_id for source in finished)
 
 
 def fenced(agent_id: str, session_ids: Iterable[str], effects: tuple[WriteEffect, ...]) -> tuple[WriteEffect, ...]:
@@ -217,7 +217,7 @@ def fenced(agent_id: str, session_ids: Iterable[str], effects: tuple[WriteEffect
 def scanned_sessions(scans: Iterable[Scan]) -> Iterator[str]:
     """The sessions of the transcripts that there is news of."""
     for scan in scans:
-        if scan.checkpoint is not None and scan.source.session is not None:
+        if scan.checkpoint is not None:
             yield scan.source.session.session_id
 
 

@@ -16,9 +16,11 @@ from attrs import Attribute, field, frozen
 
 from memprov.core.records import (
     MessageFlags,
+    OriginClass,
     SessionKind,
     ToolCall,
     calls_in,
+    classify,
     described,
     given_calls,
     is_dream_narrative,
@@ -28,7 +30,7 @@ from memprov.core.records import (
 from memprov.core.text import collapse, readable_key
 from memprov.errors import InputError
 
-__all__ = ["Message", "Role", "message_from_event", "require_key"]
+__all__ = ["Message", "Role", "message_classes", "message_from_event", "require_key"]
 
 Role = Literal["user", "assistant", "system", "tool", "toolResult", ""]
 """Who speaks. ``toolResult`` is OpenClaw's word for ``tool``; an event that is no message has the role ``""``."""
@@ -190,6 +192,14 @@ class Message:
             turn_tainted=self.turn_tainted,
             result_source=self.result_source,
         )
+
+
+def message_classes(messages: Iterable[Message]) -> tuple[OriginClass, ...]:
+    """Who is answerable for each message of one transcript, given from its beginning (FACTS 3.2).
+
+    It depends on the host's flags and on what came before in the turn, never on the words.
+    """
+    return tuple(classify(message.flags for message in messages))
 
 
 def message_from_event(event: object, number: int) -> Message:

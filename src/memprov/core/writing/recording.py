@@ -65,7 +65,7 @@ class SignalKind(StrEnum):
 
 @frozen
 class Claim:
-    """One statement, where it stands in the corpus, and the session that made it (``None``: no session vouches)."""
+    """One statement, where it stands in the corpus, and the session that made it."""
 
     kind: SignalKind
     path: str
@@ -74,7 +74,7 @@ class Claim:
     query: str
     day: str
     provenance: Provenance
-    session: SessionRecord | None = None
+    session: SessionRecord
     project_key: str | None = None
 
 
@@ -125,8 +125,7 @@ def stage_claims(state: IngestState, claims: Iterable[Claim]) -> Staged:
         entries[key] = _recorded(entries.get(key), key, claim, snippet, hashed)
         if claim.kind is SignalKind.GROUNDED and not key.startswith("memory:claim:"):
             by_hash.setdefault(hashed, key)
-        if claim.session is not None:
-            origins.append(origin_of(key, claim.session, claim.provenance))
+        origins.append(origin_of(key, claim.session, claim.provenance))
     evicted = frozenset(evicted_entries(entries.values()))
     changed = [entry for key, entry in entries.items() if entry is not before.get(key) and key not in evicted]
     added = [entry.key for entry in changed if entry.key not in before]

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from memprov.core.records import SessionRecord, described, is_moment
 from memprov.core.state import Checkpoint, IngestState
-from memprov.core.text import corpus_owner, session_id_from_file_name, u16_length
+from memprov.core.text import corpus_owner, u16_length
 from memprov.core.writing.admission import Admission, AdmissionPolicy, Purpose, decide_admission
 from memprov.core.writing.messages import Message
 from memprov.core.writing.transcripts import Reading, read_transcript
@@ -24,7 +24,6 @@ __all__ = [
     "Source",
     "Transcript",
     "admit_sources",
-    "foreign_source",
     "read_admitted",
     "session_source",
 ]
@@ -38,25 +37,20 @@ class Source:
     """A transcript that could be read, with the names under which ingestion keeps its state (FACTS 2.4).
 
     ``path`` is what corpus lines call it, ``state_key`` its checkpoint, ``scope`` the domain in which its messages are
-    told apart; ``legacy_scope`` is an older name of that. ``session`` is ``None`` for a foreign file. ``modified_ms``
-    and ``size`` change whenever the transcript does; a host that does not know says a size of 0, and the transcript is
-    read to see. ``updated_at_ms`` is when the host last touched the session.
+    told apart; ``legacy_scope`` is an older name of that. ``modified_ms`` and ``size`` change whenever the transcript
+    does; a host that does not know says a size of 0, and the transcript is read to see. ``updated_at_ms`` is when the
+    host last touched the session.
     """
 
     agent_id: str
     path: str
     state_key: str
     scope: str
-    session: SessionRecord | None = None
+    session: SessionRecord
     legacy_scope: str | None = None
     modified_ms: int = 0
     size: int = 0
     updated_at_ms: int = 0
-
-    @property
-    def foreign(self) -> bool:
-        """Whether this is a file that no session store vouches for: all of it is untrusted, whatever it says."""
-        return self.session is None
 
 
 def _messages(values: Iterable[Message]) -> tuple[Message, ...]:
@@ -126,19 +120,6 @@ def session_source(
     )
 
 
-def foreign_source(agent_id: str, absolute_path: str, *, modified_ms: int = 0, size: int = 0) -> Source:
-    """The source of a file that was named by hand and belongs to no session store."""
-    normal = absolute_path.replace("\\", "/")
-    return Source(
-        agent_id=agent_id,
-        path=f"sessions/{normal.rpartition('/')[2]}",
-        state_key=f"session-backfill:{normal}",
-        scope=f"archive:{agent_id}:{normal}",
-        modified_ms=max(modified_ms, 0),
-        size=max(size, 0),
-    )
-
-
 def admit_sources(
     listing: Iterable[Source],
     policy: AdmissionPolicy | None,
@@ -204,20 +185,10 @@ def read_admitted(admitted: Admitted, reader: Callable[[Source], Transcript | No
 
 
 def _decide(source: Source, policy: AdmissionPolicy | None, state: IngestState, purpose: Purpose) -> Admission:
-    session = source.session
-    if session is not None:
-        decision = decide_admission(session, policy, state.tombstones, purpose)
-        if decision.admitted and not _attributable(source, session):
-            return evolve(decision, reason="unattributable")
-        return decision
-    # A foreign file has no metadata, but a name; that of a forgotten session's archive says enough.
-    named = session_id_from_file_name(source.path.rpartition("/")[2])
-    reason = None
-    if named is not None and named in state.tombstones:
-        reason = "forgotten"
-    elif purpose is not Purpose.BACKFILL:
-        reason = "archive"
-    return Admission(named or source.state_key, source.agent_id, reason, purpose)
+    decision = decide_admission(source.session, policy, state.tombstones, purpose)
+    if decision.admitted and not _attributable(source):
+        return evolve(decision, reason="unattributable")
+    return decision
 
 
 def _was_read(checkpoint: Checkpoint) -> bool:
@@ -234,11 +205,11 @@ def _is_same(source: Source, checkpoint: Checkpoint) -> bool:
     )
 
 
-def _attributable(source: Source, session: SessionRecord) -> bool:
+def _attributable(source: Source) -> bool:
     """Whether a corpus line of this session would be read back as its own, which forgetting depends on (D1)."""
     prefix = f"[{source.agent_id}/{source.path}#L1] "
     return (
         u16_length(prefix) <= _LONGEST_PREFIX
         and prefix.isprintable()
-        and corpus_owner(prefix, source.agent_id) == session.session_id
+        and corpus_owner(prefix, source.agent_id) == source.session.session_id
     )

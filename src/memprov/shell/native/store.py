@@ -20,10 +20,13 @@ from memprov.core.purge import Mapper, Selection
 from memprov.core.records import (
     ArtifactReason,
     Origin,
+    OriginClass,
     SessionRecord,
     StoreIdentity,
     agent_id_of,
+    capture_class,
     strings,
+    weakest,
     writer_class,
 )
 from memprov.core.state import IngestState, MemorySnapshot
@@ -212,6 +215,7 @@ class NativeStore:
         sender_is_owner: object = None,
         tainted: object = None,
         attested: bool = False,
+        parts: Iterable[OriginClass] | None = None,
     ) -> ObservedWrite:
         """Record that a session's tool writes a memory file, from before the write to after it::
 
@@ -220,7 +224,9 @@ class NativeStore:
 
         Without ``with``, say ``done()`` or ``failed()``. The write is untrusted unless its sender is known to be the
         owner and its turn to be untainted (FACTS 3.4), and the file is, unless what it held before is accounted for;
-        ``attested`` is the owner's word for that (B26). Raises ``InputError`` for a path that is no memory file.
+        ``attested`` is the owner's word for that (B26). Where messages are copied into the file, ``parts`` are their
+        classes, as ``message_classes`` gives them: the file is as weak as the weakest (B28). Raises ``InputError`` for
+        a path that is no memory file.
         """
         session_id = catalogue.checked_id(session.session_id if isinstance(session, SessionRecord) else session)
         relative = memory_path(self.layout.workspace, path)
@@ -228,6 +234,8 @@ class NativeStore:
         if key is None:
             key = self._read(lambda connection: catalogue.session_key_of(connection, session_id))
         writer = writer_class(sender_is_owner=sender_is_owner, tainted=tainted)
+        if parts is not None:
+            writer = weakest((writer, capture_class(parts)))
         return ObservedWrite.reserve(
             relative,
             Writing(self.layout.agent_id, session_id, key, writer, attested),
