@@ -77,7 +77,10 @@ def test_F65_a_ledger_of_the_earlier_schema_is_brought_up_to_date(tmp_path: Path
     ledger = world.store.layout.ledger
     connection = apsw.Connection(ledger.path)
     pieces = ("TRIGGER unspaced_inserted", "TRIGGER unspaced_deleted", "VIEW unspaced_chunks")
-    later = ("TABLE transcripts", "INDEX sessions_by_key", "INDEX sessions_by_parent")
+    later = (
+        *("TABLE transcripts", "TRIGGER sources_deleted"),
+        *(f"INDEX {name}" for name in ("sessions_by_key", "sessions_by_parent", "chunks_of_runs", "chunks_of_system")),
+    )
     for statement in (*pieces, *later):
         connection.execute(f"DROP {statement}")
     connection.execute("DROP TABLE chunks_text_pieces; PRAGMA user_version = 2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import sys
 from pathlib import Path
 
 import pytest
@@ -208,3 +209,18 @@ def test_an_empty_index_finds_nothing(world: World) -> None:
     assert search(world.store, TWIN, embedder=world.embedder) == ()
     sync_index(world.store)
     assert paths(search(world.store, TWIN)) == ["MEMORY.md"]
+
+
+def test_a_word_that_most_of_many_chunks_hold_finds_nothing_beside_one_that_tells(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        world.say("s2", f"the Café number {number} " + "word " * 120)
+    world.sync()
+    without = [hit.text for hit in search(world.store, f"the café {TWIN}", limit=50)]
+    monkeypatch.setattr(sys.modules[search.__module__], "_MANY_CHUNKS", 1)
+    telling = [hit.text for hit in search(world.store, f"the café {TWIN}", limit=50)]
+    assert telling == [text for text in without if TWIN in text]
+    assert len(without) > len(telling) > 0
+    assert len(search(world.store, "the café", limit=50)) > len(telling), "where no word tells, all of them find"
+    assert search(world.store, "the unheard", limit=50) == ()

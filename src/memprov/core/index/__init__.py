@@ -24,6 +24,7 @@ from memprov.core.index.planning import (
     plan_rebuild,
     session_path,
     session_text,
+    sessions_to_repair,
 )
 from memprov.core.index.terms import query_terms
 
@@ -56,4 +57,5 @@ __all__ = [
     "query_terms",
     "session_path",
     "session_text",
+    "sessions_to_repair",
 ]

@@ -45,6 +45,7 @@ __all__ = [
     "plan_rebuild",
     "session_path",
     "session_text",
+    "sessions_to_repair",
 ]
 
 
@@ -179,6 +180,15 @@ def indexable_sessions(state: IndexState) -> tuple[tuple[SessionRecord, ...], tu
         else:
             excluded.append(decision)
     return tuple(admitted), tuple(excluded)
+
+
+def sessions_to_repair(state: IndexState, model: str) -> frozenset[str]:
+    """The sessions that the index holds nothing of though it did, or holds with another model's chunks."""
+    broken = {known.path for known in state.indexed if not known.chunks or known.models != {model}}
+    if not broken:
+        return frozenset()
+    paths = ((session.session_id, session_path(state.agent_id, session.session_id)) for session in state.sessions)
+    return frozenset(name for name, path in paths if path in broken)
 
 
 def memory_text(path: str, text: str, *, mtime_ms: int = 0, recorded: OriginClass | None = None) -> SourceText | None:

@@ -6,11 +6,12 @@ No link is followed, so a path is where the file really is (B16). A file under s
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Iterator
 
 from memprov.core.index import SourceText, is_own_artifact, memory_text
 from memprov.core.records import OriginClass, path_class
-from memprov.core.text import to_text
+from memprov.core.text import digest, json_text, to_text
 from memprov.errors import StaleStateError
 from memprov.shell.index.ledger import FileLook
 from memprov.shell.native import NativeStore
@@ -19,9 +20,11 @@ from memprov.shell.native.reader import Access
 from memprov.shell.workspace.listing import MovedError, list_places, refusal
 from memprov.shell.workspace.tree import Inode, Tree
 
-__all__ = ["file_look", "read_memory_files", "recorded_classes"]
+__all__ = ["file_look", "files_seen", "read_memory_files", "recorded_classes"]
 
 _ATTEMPTS = 8
+#: How coarse a file system's clock may be.
+_SETTLED_NS = 2_000_000_000
 _ELSEWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
@@ -39,6 +42,26 @@ def read_memory_files(store: NativeStore, recorded: dict[str, OriginClass]) -> t
         except MovedError:
             continue
     raise StaleStateError(f"files below {store.layout.workspace} were moved about while they were being read")
+
+
+def files_seen(store: NativeStore, recorded: dict[str, OriginClass]) -> str | None:
+    """What tells every indexable memory file and its class from any other state of them, without opening one.
+
+    ``None`` for a file that changed a moment ago: another change might leave the same time (or it is moved about).
+    """
+    try:
+        with Tree(store.layout.workspace, store.calls) as tree:
+            infos = {p: info for p, info in list_places(tree, ()).memory.items() if not is_own_artifact(p)}
+    except MovedError:
+        return None
+    newest = max((max(info.st_mtime_ns, info.st_ctime_ns) for info in infos.values()), default=0)
+    if newest > time.time_ns() - _SETTLED_NS:
+        return None
+    facts = [
+        [path, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, recorded.get(path)]
+        for path, info in sorted(infos.items())
+    ]
+    return digest(json_text(facts))
 
 
 def file_look(store: NativeStore, recorded: dict[str, OriginClass]) -> FileLook:

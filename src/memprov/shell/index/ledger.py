@@ -31,7 +31,7 @@ from memprov.shell.native.ledger import delete_chunks, raise_revision
 from memprov.shell.native.sessions import forgotten_ids, read_sessions
 from memprov.shell.statements import batches
 
-__all__ = ["FileLook", "Publication", "read_index_state", "revision_of"]
+__all__ = ["FileLook", "Publication", "note_standing", "read_index_state", "read_standing", "revision_of"]
 
 FileLook = Callable[[str], tuple[str | None, OriginClass | None]]
 """What a memory file is at this moment: the digest of its bytes, or ``None`` when it is not there, and its class."""
@@ -42,6 +42,19 @@ Place = tuple[str, str]
 def revision_of(connection: apsw.Connection) -> int:
     """The index revision."""
     return integer(next(iter(connection.execute("SELECT revision FROM index_state")))[0])
+
+
+def read_standing(connection: apsw.Connection) -> tuple[str | None, int]:
+    """What a sync saw that left nothing to do, while the index is as it left it; and how many sources there are."""
+    rows = connection.execute("SELECT value FROM meta WHERE name = 'index'")
+    revision, _, seen = next((text(row[0]) for row in rows), "").partition(" ")
+    sources = integer(next(iter(connection.execute("SELECT count(*) FROM sources")))[0])
+    return seen if revision == str(revision_of(connection)) else None, sources
+
+
+def note_standing(connection: apsw.Connection, seen: str) -> None:
+    """Note what a sync saw, now that nothing is left to do."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('index', ?)", (f"{revision_of(connection)} {seen}",))
 
 
 def read_index_state(connection: apsw.Connection, agent_id: str) -> IndexState:

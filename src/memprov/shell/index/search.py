@@ -45,6 +45,8 @@ _RANK_CONSTANT = 60
 _TRIGRAM = 3
 #: How many indexed pieces stand in for one of the query that is shorter.
 _MOST_PIECES = 256
+#: From how many chunks on it is worth asking how many of them hold a word.
+_MANY_CHUNKS = 2_000
 #: How many rows of each ranking are looked at for a page of hits.
 _DEPTH = 4
 #: The rank of a hit that has none.
@@ -208,9 +210,9 @@ def _skipped(ledger: apsw.Connection, agent_id: str, *, automatic: bool) -> froz
         {"prefix": prefix, "after": len(prefix) + 1},
     )
     internal = ledger.execute(
-        "SELECT p.chunk_id FROM chunk_provenance AS p WHERE p.session_kind IN ('cron', 'heartbeat') "
-        "OR (p.origin_class = 'system' AND EXISTS ("
-        "SELECT 1 FROM chunks AS c WHERE c.chunk_id = p.chunk_id AND c.source = 'sessions'))"
+        "SELECT p.chunk_id FROM chunk_provenance AS p WHERE p.session_kind IN ('cron', 'heartbeat') UNION ALL "
+        "SELECT p.chunk_id FROM chunk_provenance AS p WHERE p.origin_class = 'system' AND EXISTS ("
+        "SELECT 1 FROM chunks AS c WHERE c.chunk_id = p.chunk_id AND c.source = 'sessions')"
     )
     skipped = {text(row[0]) for rows in (sessions, internal) for row in rows}
     if automatic:
@@ -225,7 +227,7 @@ def _by_text(ledger: apsw.Connection, query: str, skip: frozenset[str], depth: i
     rankings = [
         _matching(ledger, index, terms_, skip, depth)
         for index, terms_ in (
-            ("chunks_text", terms.words),
+            ("chunks_text", _telling(ledger, terms.words)),
             ("chunks_text_pieces", tuple(_indexed_pieces(ledger, terms.pieces))),
         )
         if terms_
@@ -235,6 +237,25 @@ def _by_text(ledger: apsw.Connection, query: str, skip: frozenset[str], depth: i
         for rank, name in enumerate(ranking, 1):
             scores[name] = scores.get(name, 0.0) + 1 / (_RANK_CONSTANT + rank)
     return tuple(sorted(scores, key=lambda name: (-scores[name], name)))[:depth]
+
+
+def _telling(ledger: apsw.Connection, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words without those that more than half of very many chunks hold, unless there are no others.
+
+    BM25 gives such a word the weight of a millionth, at the price of looking at every chunk that holds it.
+    """
+    chunks = integer(next(iter(ledger.execute("SELECT count(*) FROM chunks_text_docsize")))[0])
+    if chunks < _MANY_CHUNKS:
+        return words
+    ledger.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.word_terms USING fts5vocab ('main', 'chunks_text', 'row')")
+    tokens = ledger.fts5_tokenizer("unicode61", [])
+
+    def held(word: str) -> int:
+        parts = tokens(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
+        rows = (ledger.execute("SELECT doc FROM word_terms WHERE term = ?", (part,)) for part in parts)
+        return min((next((integer(row[0]) for row in found), 0) for found in rows), default=0)
+
+    return tuple(word for word in words if held(word) * 2 <= chunks) or words
 
 
 def _indexed_pieces(ledger: apsw.Connection, pieces: tuple[str, ...]) -> Iterator[str]:

@@ -10,7 +10,7 @@ The transcripts of forgotten and internal sessions are never asked for, whatever
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -27,16 +27,20 @@ from memprov.core.index import (
     missing_texts,
     plan_index,
     plan_rebuild,
+    session_path,
     session_text,
+    sessions_to_repair,
 )
 from memprov.core.records import StoreIdentity, string_set
+from memprov.core.text import digest, json_text
 from memprov.core.writing import Admission
 from memprov.errors import InputError
 from memprov.shell.index.embedding import Embedder, embed, read_cache
-from memprov.shell.index.files import file_look, read_memory_files, recorded_classes
-from memprov.shell.index.ledger import Publication, read_index_state
+from memprov.shell.index.files import file_look, files_seen, read_memory_files, recorded_classes
+from memprov.shell.index.ledger import Publication, note_standing, read_index_state, read_standing
 from memprov.shell.native import NativeStore, NativeWriter
 from memprov.shell.native.reader import QuietReading
+from memprov.shell.native.transcripts import catalogue_version, unfollowed
 from memprov.shell.port import TranscriptReader, failure
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import transaction
@@ -65,6 +69,8 @@ class PreparedIndex:
     asked_texts: int = 0
     cached_texts: int = 0
     failed: tuple[tuple[str, str], ...] = ()
+    marks: Mapping[str, str] = field(factory=dict, repr=False)
+    seen: str | None = field(default=None, repr=False)
 
 
 @frozen
@@ -113,13 +119,27 @@ def prepare_index(
     if rebuild and chosen is not None:
         raise InputError("a rebuild is of all sessions; without rebuild=True, some may be named")
     access = QuietReading(store.sleep)
-    state = access.read(store.layout.ledger, lambda ledger: read_index_state(ledger, store.layout.agent_id))
+    model = _model(embedder)
+    seen = None if rebuild or chosen is not None else _seen(store, access, model, reader)
+    state, stale = access.read(
+        store.layout.ledger,
+        lambda ledger: (
+            read_index_state(ledger, store.layout.agent_id),
+            unfollowed(ledger, "indexed", model, chosen),
+        ),
+    )
     files = read_memory_files(store, recorded_classes(store, access))
-    admitted, _ = indexable_sessions(state)
-    read = [s for s in admitted if reader is not None and (chosen is None or s.session_id in chosen)]
-    model = embedder.identity.name if embedder is not None else FULL_TEXT_ONLY
+    admitted, excluded = indexable_sessions(state)
+    wanted = stale.keys() | sessions_to_repair(state, model)
+    read = [
+        session
+        for session in admitted
+        if reader is not None
+        and (chosen is None or session.session_id in chosen)
+        and (rebuild or session.session_id in wanted)
+    ]
 
-    sources, failed = list(files), dict[str, str]()
+    sources, failed, gone = list(files), dict[str, str](), set[str]()
     for session in read:
         try:
             messages = reader(session) if reader is not None else None
@@ -128,12 +148,16 @@ def prepare_index(
             failed[session.session_id] = failure(error)
         else:
             sources += [] if source is None else [source]
+            gone |= set() if messages is not None else {session.session_id}
     if rebuild:
         plan = plan_rebuild(state, sources, model=model, budget=budget)
     else:
         ids = [session.session_id for session in read if session.session_id not in failed]
         plan = plan_index(state, sources, model=model, budget=budget, read_sessions=ids)
-    prepared = PreparedIndex(store.identity, plan, failed=tuple(sorted(failed.items())))
+    looked_at = {session.session_id for session in read}.union(decision.session_id for decision in excluded)
+    followed = looked_at - failed.keys() - gone
+    marks = {name: mark for name, mark in stale.items() if mark and name in followed}
+    prepared = PreparedIndex(store.identity, plan, failed=tuple(sorted(failed.items())), marks=marks, seen=seen)
     return prepared if embedder is None else _embedded(store, prepared, embedder)
 
 
@@ -147,6 +171,7 @@ def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
         raise InputError("what is to be published was prepared for another store")
     with store.exclusive() as writer:
         publication = _publish(store, writer, prepared)
+        _note(store, writer, prepared, publication)
     plan = prepared.plan
     rebuilt = not any(refusal.change is Change.REVISION for refusal in publication.refusals)
     return IndexReport(
@@ -173,9 +198,14 @@ def sync_index(
 ) -> IndexReport:
     """Bring the index up to date: prepare and publish, again where something changed in between.
 
+    A session whose record says when its transcript changed (``SessionRecord.changed``) is read once after each change.
+    Where that holds for all, and no file changed since the last call, nothing is opened and nothing is written.
+
     See ``prepare_index`` for the arguments. The report's ``queued`` is not empty when memory kept changing.
     """
     chosen = None if sessions is None else tuple(string_set(sessions))
+    if chosen is None and (unchanged := _standing(store, _model(embedder), reader)) is not None:
+        return IndexReport(unchanged=unchanged)
     return _repeated(store, embedder, reader, chosen, budget, rebuild=False)
 
 
@@ -251,6 +281,42 @@ def _embedded(store: NativeStore, prepared: PreparedIndex, embedder: Embedder) -
     vectors = {**known, **{name: row.tobytes() for name, row in zip(fresh, rows, strict=True)}}
     plan = embedded(prepared.plan, embedder.identity, vectors, frozenset(fresh))
     return evolve(prepared, plan=plan, asked_texts=len(fresh), cached_texts=len(wanted) - len(fresh))
+
+
+def _model(embedder: Embedder | None) -> str:
+    return FULL_TEXT_ONLY if embedder is None else embedder.identity.name
+
+
+def _seen(store: NativeStore, access: QuietReading, model: str, reader: TranscriptReader | None) -> str | None:
+    """What tells all that a sync reads, transcripts apart, from any other state of it; ``None`` if nothing can."""
+    catalogue = access.read(store.layout.ledger, catalogue_version)
+    files = files_seen(store, recorded_classes(store, access))
+    return None if files is None else digest(json_text([files, catalogue, model, reader is not None]))
+
+
+def _standing(store: NativeStore, model: str, reader: TranscriptReader | None) -> int | None:
+    """How many sources are indexed, if there is nothing to do: nothing that a sync reads has changed since the last."""
+    access = QuietReading(store.sleep)
+    noted, sources = access.read(store.layout.ledger, read_standing)
+    if noted is None or noted != _seen(store, access, model, reader):
+        return None
+    if reader is not None and access.read(store.layout.ledger, lambda ledger: unfollowed(ledger, "indexed", model)):
+        return None
+    return sources
+
+
+def _note(store: NativeStore, writer: NativeWriter, prepared: PreparedIndex, publication: Publication) -> None:
+    """Note what was looked at, so far as it was published or nothing was to be."""
+    if any(refusal.change is Change.REVISION for refusal in publication.refusals):
+        return
+    agent_id = store.layout.agent_id
+    refused = {refusal.path for refusal in publication.refusals}
+    marks = {name: mark for name, mark in prepared.marks.items() if session_path(agent_id, name) not in refused}
+    if marks:
+        writer.mark_followed("indexed", marks)
+    if prepared.seen is not None and not refused and not prepared.failed:
+        with explained(store.layout.ledger.database, "writing"):
+            note_standing(writer.ledger, prepared.seen)
 
 
 def _publish(store: NativeStore, writer: NativeWriter, prepared: PreparedIndex) -> Publication:

@@ -210,6 +210,14 @@ CREATE TABLE transcripts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_key ON sessions (session_key) WHERE session_key IS NOT NULL;
 CREATE INDEX sessions_by_parent ON sessions (parent_key) WHERE parent_key IS NOT NULL;
+CREATE TRIGGER sources_deleted AFTER DELETE ON sources WHEN old.source = 'sessions' BEGIN
+    UPDATE transcripts SET indexed = NULL WHERE session_id IN (
+        substr(substr(old.path, 10), 1 + instr(substr(old.path, 10), '/')),
+        replace(substr(substr(old.path, 10), 1 + instr(substr(old.path, 10), '/')) || '/', '.jsonl/', '')
+    );
+END;
+CREATE INDEX chunks_of_runs ON chunk_provenance (chunk_id) WHERE session_kind IN ('cron', 'heartbeat');
+CREATE INDEX chunks_of_system ON chunk_provenance (chunk_id) WHERE origin_class = 'system';
 """
 
 _SHARED_1 = f"""

@@ -20,7 +20,15 @@ import apsw
 from memprov.shell.cells import text
 from memprov.shell.statements import batches, transaction
 
-__all__ = ["Followed", "forget_marks", "mark_followed", "raise_versions", "say_changed", "unfollowed"]
+__all__ = [
+    "Followed",
+    "catalogue_version",
+    "forget_marks",
+    "mark_followed",
+    "raise_versions",
+    "say_changed",
+    "unfollowed",
+]
 
 Followed = Literal["ingested", "indexed"]
 
@@ -50,6 +58,14 @@ def raise_versions(connection: apsw.Connection, session_id: str) -> None:
         "(SELECT s.session_id FROM line JOIN sessions AS s ON s.parent_key = line.key)",
         {"id": session_id},
     )
+    connection.execute(
+        "INSERT INTO meta VALUES ('catalogue', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+    )
+
+
+def catalogue_version(connection: apsw.Connection) -> str:
+    """Another after everything that became known of any session."""
+    return next((text(row[0]) for row in connection.execute("SELECT value FROM meta WHERE name = 'catalogue'")), "0")
 
 
 def unfollowed(
