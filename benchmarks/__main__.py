@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks import disk, executors, indexing, lineage, planning, write_path
+from benchmarks import canaries, disk, executors, indexing, lineage, planning, write_path
 
 __all__: list[str] = []
 
 if __name__ == "__main__":
-    for module in (planning, disk, executors, write_path, lineage, indexing):
+    for module in (planning, disk, executors, write_path, lineage, indexing, canaries):
         print(f"\n## {module.__name__}\n", flush=True)
         module.main([])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import disk, executors, lineage, planning, write_path
+from benchmarks import canaries, disk, executors, lineage, planning, write_path
 
 __all__ = ["main"]
 
@@ -12,6 +12,7 @@ def main() -> None:
     disk.main(["--sessions", "20"])
     executors.main(["--lines", "1000"])
     write_path.main(["--sessions", "1000", "2000", "--messages", "1000", "2000"])
+    canaries.main(["--sessions", "8"])
     lineage.main(["--depth", "20", "40", "--fan", "20", "40", "--keys", "10000"])
 
 

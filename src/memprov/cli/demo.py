@@ -1,11 +1,14 @@
 """``memprov demo``: one small store through the whole path, in a few seconds and without a network.
 
 Conversations of a household assistant come in; some may not become memory at all, one is poisoned, two say the same.
-Then one of them is forgotten: previewed, purged, fed again, and looked for in every file.
+Then one of them is forgotten: previewed, erased, fed again, looked for in every byte, and testified to.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,11 +19,14 @@ from attrs import evolve
 
 from memprov.cli.printing import say
 from memprov.cli.reading import describe_report
+from memprov.core.proof import Receipt
 from memprov.core.purge import Artifacts, Selectors
 from memprov.core.records import Identity, SessionRecord
 from memprov.core.writing import AdmissionPolicy, Message, Thresholds
 from memprov.errors import InputError
 from memprov.shell.native import NativeStore, open_store
+from memprov.shell.proof import verify
+from memprov.shell.receipts import receipts
 from memprov.shell.runner import forget, preview
 from memprov.shell.sweeps import ingest, promote
 
@@ -30,6 +36,7 @@ _START = 1_795_597_200_000  # 2026-11-25 09:00 UTC
 _DAY = 86_400_000
 _ANY = Thresholds(score=0, signals=1, unique_queries=0)
 _POLICY = AdmissionPolicy(hook_sources=["gmail"])
+_ONLY_MONDAY = ("The spare key is with Mrs. Quill.",)
 _TEA = "I prefer oolong tea over coffee in the morning."
 
 
@@ -121,11 +128,11 @@ def _take_in(store: NativeStore) -> Iterator[str]:
 def _forget(store: NativeStore, directory: Path) -> Iterator[str]:
     selectors = Selectors(sessions=["monday-chat"])
     yield "3. Forget monday-chat: the preview"
-    plan = preview(store, selectors)
+    plan = preview(store, selectors, level="erase")
     yield from _indented(describe_report(plan.report, plan))
     yield ""
     yield "4. The purge"
-    report = forget(store, selectors)
+    report = forget(store, selectors, level="erase", prove=True)
     same = evolve(report, dry_run=True) == plan.report
     yield f"   did what the preview said: {'yes' if same else 'NO'}"
     memory = (directory / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
@@ -136,15 +143,35 @@ def _forget(store: NativeStore, directory: Path) -> Iterator[str]:
     for decision in swept.excluded:
         yield f"   {decision.session_id}: {decision.reason}"
     yield ""
-    yield "6. Verdict"
+    yield "6. Is anything left?"
     left = preview(store, selectors)
-    files = [path for path in directory.rglob("*") if path.is_file()]
-    words = (b"spare key", b"Mrs. Quill")
-    found = sorted(path.name for path in files if any(word in path.read_bytes() for word in words))
     clean = left.report.artifacts == Artifacts() and not left.report.entry_keys
     yield f"   a second preview finds {'nothing' if clean else 'SOMETHING'} of it"
-    where = f"FOUND in {', '.join(found)}" if found else f"in none of {len(files)} files, read as bytes"
-    yield f"   what only monday-chat said: {where}"
+    seen = verify(store, selectors, _ONLY_MONDAY)
+    yield f"   looked for its id and what only it said in {seen.files} files, byte by byte: {seen.verdict.value}"
+    yield from (f"   retained by contract: {why}" for why in sorted({hit.retained for hit in seen.retained}))
+    yield ""
+    yield "7. Who was not there can check it"
+    receipt = receipts(store)[-1]
+    verdict = "nobody looked" if receipt.verification is None else receipt.verification.verdict.value
+    whole = "complete" if receipt.complete else "NOT complete"
+    yield f"   the receipt: {whole}, verified as {verdict}, names no session"
+    yield from _indented(_checked_by_another(receipt, directory))
+
+
+def _checked_by_another(receipt: Receipt, directory: Path) -> Iterator[str]:
+    """What a second process says of the receipt."""
+    with TemporaryDirectory(prefix="memprov-receipt-") as place:
+        file = Path(place, "receipt.json")
+        file.write_text(receipt.to_json(), encoding="utf-8")
+        command = [sys.executable, "-m", "memprov", "receipt", "check", str(file), "--store", str(directory), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own command
+    answer = json.loads(done.stdout)
+    yield f"a second process checked it: {'valid' if answer.get('valid') else 'NOT valid'}, about {_names(answer)}"
+
+
+def _names(answer: dict[str, list[str]]) -> str:
+    return ", ".join(answer.get("sessionIds", []))
 
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:

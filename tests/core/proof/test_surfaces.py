@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from memprov.core.proof import SURFACES, NeedleKind, Root, Spot, retained_at, surface_at
@@ -75,3 +78,23 @@ def test_a_surface_is_reached_or_says_why_it_stays_and_how_it_goes() -> None:
         assert bool(surface.retained) == bool(surface.why) == bool(surface.removal), surface.name
         reached = surface.purged and surface.erased
         assert surface.retained or reached or surface.name in {"receipts", "lock", "stale rebuild copies"}, surface.name
+
+
+def table() -> str:
+    """The registry as docs/proof.md shows it."""
+    lines = ["| store | surface | place | holds | the purge | level `erase` | retained |", "| --- " * 7 + "|"]
+    for surface in SURFACES:
+        tables = f" ({', '.join(surface.tables)}{': ' + ', '.join(surface.rows) if surface.rows else ''})"
+        place = f"`{surface.root}/{surface.files}`" + (tables if surface.tables not in ((), ("**",)) else "")
+        kinds = " and ".join(sorted(f"{kind}s" for kind in surface.retained))
+        kept = f"{kinds}: {surface.why}; {surface.removal}" if kinds else ""
+        cells = (surface.store, surface.name, place, surface.holds, surface.purged, surface.erased, kept)
+        lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def test_the_documentation_shows_the_registry() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "proof.md").read_text("utf-8")
+    shown = re.search(r"<!-- surfaces -->\n\n(.*?)\n\n<!-- end -->", page, re.DOTALL)
+    assert shown is not None
+    assert shown[1] == table()
