@@ -67,6 +67,13 @@ def lancedb(session: nox.Session) -> None:
 
 
 @nox.session
+def dask(session: nox.Session) -> None:
+    """Run the tests on a cluster of two local workers."""
+    session.install("-e", ".[test,dask]")
+    session.run("python", "-m", "pytest", "tests/shell/test_dask.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmarks: `nox -s bench -- --help`."""
     session.install("-e", ".[test]")
