@@ -164,10 +164,44 @@ def test_D7_an_absolute_extra_path_counts_in_any_spelling_of_the_root(tmp_path: 
 def test_what_is_missing_is_empty(tmp_path: Path) -> None:
     assert scan(tmp_path) == WorkspaceScan()
     assert scan(tmp_path / "nothing") == WorkspaceScan()
-    write(tmp_path, "memory/.dreams", "users")  # files where folders could be
-    assert scan(tmp_path) == WorkspaceScan()
-    write(tmp_path, "MEMORY.md/not a file/x")
-    assert scan(tmp_path) == WorkspaceScan()
+
+
+@pytest.mark.parametrize("path", ["memory", "memory/.dreams", CORPUS])
+@pytest.mark.parametrize("make", [Path.touch, os.mkfifo])
+def test_F18_what_is_no_folder_is_never_taken_for_an_empty_corpus(
+    tmp_path: Path, path: str, make: Callable[[Path], None]
+) -> None:
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    make(tmp_path / path)
+    with pytest.raises(RefusedError, match=f"^{path} is no folder"):
+        scan(tmp_path)
+    with pytest.raises(RefusedError, match="nothing was changed"):
+        settle(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "path", ["MEMORY.md", "memory.md", "USER.md", "users/al/USER.md", "DREAMS.md", "memory/x.md", f"{CORPUS}/c.txt"]
+)
+@pytest.mark.parametrize(("make", "what"), [(Path.mkdir, "a folder"), (os.mkfifo, "a pipe")])
+def test_F18_a_place_of_another_kind_is_a_warning(
+    tmp_path: Path, path: str, make: Callable[[Path], None], what: str
+) -> None:
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    make(tmp_path / path)
+    (note,) = scan(tmp_path).unscanned
+    assert note.startswith(f"{path} is {what}")
+
+
+def test_F18_a_file_in_the_place_of_the_users_is_a_warning(tmp_path: Path) -> None:
+    write(tmp_path, "users")
+    assert scan(tmp_path) == WorkspaceScan(unscanned=("users is no folder; it was not scanned.",))
+
+
+def test_F18_a_folder_that_is_called_like_a_memory_file_is_scanned_nevertheless(tmp_path: Path) -> None:
+    write(tmp_path, "memory/notes.md/inner.md")
+    result = scan(tmp_path)
+    assert names(result) == ["memory/notes.md/inner.md"]
+    assert len(result.unscanned) == 1
 
 
 def test_a_workspace_that_is_no_directory(tmp_path: Path) -> None:
@@ -260,7 +294,7 @@ def test_D6_a_folder_exchanged_for_a_link_after_the_listing_is_not_followed(tmp_
     ("exchange", "notes"),
     [
         (lambda path: path.symlink_to("outside"), ("MEMORY.md is a symbolic link; it was not followed.",)),
-        (os.mkfifo, ()),
+        (os.mkfifo, ("MEMORY.md is a pipe, a socket or a device where a file belongs; no text of it was read.",)),
     ],
 )
 def test_D6_a_file_exchanged_for_a_link_or_a_pipe_before_it_is_opened(
@@ -286,7 +320,8 @@ def test_D6_a_pipe_neither_blocks_nor_counts(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: results.append(scan(tmp_path, calls=faults.calls())), daemon=True)
     thread.start()
     thread.join(timeout=60)
-    assert results == [WorkspaceScan()]
+    assert results == [WorkspaceScan(unscanned=results[0].unscanned)]
+    assert len(results[0].unscanned) == 2
     assert ("open", b"MEMORY.md") not in faults.trace
 
 

@@ -87,6 +87,7 @@ def _refuse_unwritable(snapshot: MemorySnapshot) -> None:
         "stale copies": snapshot.stale_copies,
         "keys of sibling agents": snapshot.sibling_keys,
         "writes found in transcripts": snapshot.transcript_writes,
+        "text of transcripts": snapshot.retained,
         "notes of what was not scanned": snapshot.unscanned,
         "links without a name": [f for f in (*snapshot.files, *snapshot.corpus) if f.unnamed_links],
     }

@@ -32,7 +32,7 @@ from memprov.core.purge import (
 from memprov.core.purge.derived import event_words
 from memprov.core.purge.texts import scrub_file
 from memprov.core.records import is_diary, is_machine_path, is_phase_report
-from memprov.core.text import corpus_owner, scan_corpus
+from memprov.core.text import corpus_owner, is_readable, scan_corpus
 
 __all__ = ["least_from", "nothing_for"]
 
@@ -50,7 +50,11 @@ def least_from(snapshot: MemorySnapshot, question: Question) -> Answer:
             asked = question.entry_keys
             return KnownKeys(mine.keys & asked, (snapshot.sibling_keys | others) & asked)
         case CorpusOf():
-            return tuple(file for file in snapshot.corpus if scan_corpus(file, question.sessions) is not None)
+            return tuple(
+                file
+                for file in snapshot.corpus
+                if scan_corpus(file, question.sessions) is not None or not is_readable(file.text)
+            )
         case SaidBy():
             return tuple(text for text in snapshot.retained if text.session_id in question.session_ids)
         case TextsUnder():
@@ -99,7 +103,7 @@ def _texts(snapshot: MemorySnapshot, question: TextsUnder) -> MemoryTexts:
     return MemoryTexts(
         files=tuple(file for file, read in zip(snapshot.files, needed, strict=True) if read),
         preimages=tuple(p for p in snapshot.preimages if scrub_text(p.content, question.rules).changed),
-        facts=tuple(known for known in facts if known.keys or known.untraceable),
+        facts=tuple(known for known in facts if known.keys or known.untraceable or known.unreadable),
     )
 
 

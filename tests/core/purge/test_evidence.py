@@ -21,7 +21,7 @@ from memprov import (
     plan_purge,
 )
 from memprov.core.purge import DropOrigins
-from memprov.core.text import promotion_marker
+from memprov.core.text import promotion_marker, to_text
 from tests.core.worlds import CORPUS, KEYS, corpus_line, selection
 
 SAID = "I prefer oolong tea in the morning."
@@ -135,3 +135,29 @@ def test_F05a_many_sessions_are_one_sentence() -> None:
     ids = ("s1", "s2", "s3", "s1-b")
     (warning,) = lost(world(origins=origins(*((K1, name) for name in ids))), *ids)
     assert "sessions s1, s1-b, s2, s3" in warning
+
+
+UNREADABLE = [
+    f"- {SAID}\n".encode("utf-16"),
+    f"- {SAID}\n".encode("utf-16-le"),
+    f"- {SAID}\n".encode("utf-32-be"),
+    "- 我早上喜欢喝乌龙茶\n".encode("gbk"),
+    "- Zoë likes oat milk\n".encode("latin-1"),
+    b"- a line\n\0",
+]
+
+
+@pytest.mark.parametrize("data", UNREADABLE)
+@pytest.mark.parametrize("path", ["memory/copy.md", CORPUS])
+def test_F06_what_is_not_readable_as_text_is_named_and_stays(data: bytes, path: str) -> None:
+    file = MemoryFile(path, to_text(data))
+    snapshot = world(corpus=(file,)) if path == CORPUS else world(files=(file,))
+    plan = plan_purge(snapshot, selection("s1"))
+    assert plan.removes_nothing
+    (warning,) = plan.report.warnings
+    assert warning.startswith(f"{path} is not readable as text")
+
+
+@pytest.mark.parametrize("data", [b"", b"- a line\r\n", "- Zoë \ufeff\u2028 喜欢\n".encode(), b"\xef\xbb\xbf- a line"])
+def test_F06_text_is_readable(data: bytes) -> None:
+    assert plan_purge(world(files=(MemoryFile("MEMORY.md", to_text(data)),)), selection("s1")).report.warnings == ()

@@ -195,6 +195,11 @@ class Outcome:
                 f"{self.store.workspace_root} has no corpus file and no marked memory file, while the ledger "
                 "knows entries of these sessions; make sure that it is the agent's workspace"
             )
+        for path in self.texts.unreadable:
+            yield (
+                f"{path} is not readable as text throughout (it holds NUL characters, or bytes that are no UTF-8); "
+                "what it says in another encoding was not looked for"
+            )
         for read in self.texts.files:
             for number, key in read.broken:
                 yield (

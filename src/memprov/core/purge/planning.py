@@ -38,9 +38,9 @@ from memprov.core.purge.questions import (
 from memprov.core.purge.scrub import ScrubRules, promotion_keys, scrub_text
 from memprov.core.purge.selection import Selection
 from memprov.core.purge.texts import ScannedFile, Texts, scrub_file
-from memprov.core.records import RecallEntry, StoreIdentity, is_machine_path
+from memprov.core.records import MemoryFile, RecallEntry, StoreIdentity, is_machine_path
 from memprov.core.state import MemorySnapshot
-from memprov.core.text import SessionMatcher, Sieve, corpus_owner, scan_corpus
+from memprov.core.text import SessionMatcher, Sieve, corpus_owner, is_readable, scan_corpus
 from memprov.errors import InputError
 
 __all__ = ["Mapper", "plan_by_asking", "plan_purge"]
@@ -94,12 +94,16 @@ def plan_by_asking(
     ids, also = selection.session_ids, tuple(entry_keys)
     origins = (yield from ask(OriginsOf(ids, also))).of_agent(store.agent_id)
     lineage = origins.select(ids, also=also)
-    scans = yield from _scans(SessionMatcher(store.agent_id, ids), mapper)
+    corpus = yield from ask(CorpusOf(SessionMatcher(store.agent_id, ids)))
+    scans = _scans(corpus, SessionMatcher(store.agent_id, ids), mapper)
     snippets = chain.from_iterable(scanned.scan.snippets for scanned in scans)
     said = tuple(text for text in (yield from ask(SaidBy(ids))) if text.session_id in frozenset(ids))
     retained = chain.from_iterable(text.snippets for text in said)
     rules = ScrubRules(store.agent_id, ids, lineage.entry_keys, snippets, retained)
-    texts = yield from _texts(rules, scans, mapper)
+    texts = evolve(
+        (yield from _texts(rules, scans, mapper)),
+        unreadable_corpus=tuple(file.path for file in corpus if ids and not is_readable(file.text)),
+    )
 
     recall = yield from ask(RecallUnder(rules))
     quoted = _quoting_keys(recall, rules)
@@ -179,9 +183,8 @@ def _narrowed(rules: ScrubRules, texts: Sequence[str]) -> ScrubRules:
     )
 
 
-def _scans(sessions: SessionMatcher, mapper: Mapper) -> Asking[tuple[ScannedFile, ...]]:
+def _scans(files: tuple[MemoryFile, ...], sessions: SessionMatcher, mapper: Mapper) -> tuple[ScannedFile, ...]:
     """The corpus files that lose lines, in order."""
-    files = yield from ask(CorpusOf(sessions))
     scans = mapper(partial(scan_corpus, matcher=sessions), files)
     return tuple(ScannedFile(f, scan) for f, scan in zip(files, scans, strict=True) if scan is not None)
 

@@ -19,7 +19,7 @@ from memprov.core.purge.review import has_old_highlights
 from memprov.core.purge.scrub import ScrubRules, promotion_keys
 from memprov.core.records import CuratedWrite, HostEvent, IndexSource, MemoryFile, Preimage, RecallEntry, RewindBatch
 from memprov.core.state import ChunkTable, MemorySnapshot, RetainedText, StaleCopy
-from memprov.core.text import SessionMatcher
+from memprov.core.text import SessionMatcher, is_readable
 
 __all__ = [
     "Answer",
@@ -75,19 +75,20 @@ class KnownKeys:
 
 @frozen
 class FileFacts:
-    """What the report says of a file in which nothing goes: the keys of its live promotion markers, and whether it has
-    consolidation highlights of the old format.
+    """What the report says of a file in which nothing goes: the keys of its live promotion markers, whether it has
+    consolidation highlights of the old format, and whether some of it is no text that can be read (F06).
     """
 
     path: str
     keys: frozenset[str] = frozenset()
     untraceable: bool = False
+    unreadable: bool = False
 
 
 @frozen
 class MemoryTexts:
-    """Memory files and preimages that may change; of every other memory file that holds a marker or old highlights,
-    the facts.
+    """Memory files and preimages that may change; of every other memory file that holds a marker or old highlights, or
+    cannot be read as text, the facts.
     """
 
     files: tuple[MemoryFile, ...] = ()
@@ -155,7 +156,7 @@ class KeyOwners(_Asks[KnownKeys]):
 
 @frozen
 class CorpusOf(_Asks[tuple[MemoryFile, ...]]):
-    """The corpus files that may hold a line of these sessions (D1)."""
+    """The corpus files that may hold a line of these sessions (D1), and those that cannot be read as text (F06)."""
 
     sessions: SessionMatcher
 
@@ -267,7 +268,7 @@ def answered(asking: Asking[R], answer: Callable[[Question], Answer]) -> R:
 
 def facts_of(path: str, text: str) -> FileFacts:
     """What the report needs of a file that does not change."""
-    return FileFacts(path, frozenset(promotion_keys(text)), has_old_highlights(text))
+    return FileFacts(path, frozenset(promotion_keys(text)), has_old_highlights(text), not is_readable(text))
 
 
 def answer_from(snapshot: MemorySnapshot, question: Question) -> Answer:

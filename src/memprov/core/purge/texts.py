@@ -59,6 +59,7 @@ class Texts:
     files: tuple[FileScrub, ...]
     preimages: tuple[tuple[Preimage, Scrub], ...]
     facts: tuple[FileFacts, ...]
+    unreadable_corpus: tuple[str, ...] = ()
 
     @cached_property
     def changed(self) -> tuple[FileScrub, ...]:
@@ -104,6 +105,12 @@ class Texts:
         return frozenset(key for read in self.files for _, key in read.broken)
 
     @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The files that are not text throughout (F06)."""
+        read = (facts.path for facts in (*(file.before for file in self.files), *self.facts) if facts.unreadable)
+        return (*read, *self.unreadable_corpus)
+
+    @property
     def facts_after(self) -> tuple[FileFacts, ...]:
         """What the report says of the files as they will be."""
         return (*(file.after for file in self.files), *self.facts)
@@ -132,10 +139,10 @@ class Sifting:
 
     def facts(self, path: str, data: bytes) -> FileFacts | None:
         """What the report needs of a file that must not be read, if anything."""
-        if b"<!--" not in data and OLD_HISTORY.encode() not in data:
+        if b"<!--" not in data and OLD_HISTORY.encode() not in data and b"\0" not in data and data.isascii():
             return None
         facts = facts_of(path, to_text(data))
-        return facts if facts.keys or facts.untraceable else None
+        return facts if facts.keys or facts.untraceable or facts.unreadable else None
 
 
 def sifting_of(question: TextsUnder, size: int) -> Sifting:

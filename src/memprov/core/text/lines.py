@@ -18,6 +18,7 @@ __all__ = [
     "byte_spans",
     "cut",
     "digest",
+    "is_readable",
     "json_text",
     "line_spans",
     "merge_spans",
@@ -36,12 +37,19 @@ WSP = (
 )
 
 
+#: Bytes that were no UTF-8, as ``to_text`` keeps them.
+_ESCAPED = re.compile("[\udc80-\udcff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def to_text(data: bytes) -> str:
     """Decode file bytes so that ``to_bytes`` gives the same bytes back (D6)."""
     return data.decode("utf-8", "surrogateescape")
+
+
+def is_readable(text: str) -> bool:
+    """Whether all of it is UTF-8 without NUL characters. Anything else is of another encoding, or no text (F06)."""
+    return "\0" not in text and (text.isascii() or _ESCAPED.search(text) is None)
 
 
 def to_bytes(text: str) -> bytes:

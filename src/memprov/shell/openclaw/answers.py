@@ -42,7 +42,13 @@ from memprov.shell.openclaw.curated import TranscriptSearch, search_transcripts
 from memprov.shell.openclaw.index import count_cache, memory_texts, paths_like, read_chunks, read_sources
 from memprov.shell.openclaw.layout import Layout
 from memprov.shell.openclaw.origins import entry_keys_of, origins_of
-from memprov.shell.openclaw.reader import elsewhere, find_session_database, read_catalogue, read_sibling_keys
+from memprov.shell.openclaw.reader import (
+    elsewhere,
+    find_session_database,
+    left_overs,
+    read_catalogue,
+    read_sibling_keys,
+)
 from memprov.shell.openclaw.sessions import SessionList
 from memprov.shell.openclaw.state import read_ledger_writes, read_part, read_preimages, read_recall
 from memprov.shell.sqlite import Access, Database, Reader
@@ -157,7 +163,7 @@ class OpenClawAnswering:
             stale_copies=self.workspace.stale_copies(self.now),
             ledger_writes=writes,
             transcript_writes=self._transcripts.writes,
-            unscanned=(*self.workspace.places.notes, *doubts, *self._transcripts.unread),
+            unscanned=(*self.workspace.places.notes, *doubts, *left_overs(self.layout), *self._transcripts.unread),
         )
 
 

@@ -14,9 +14,11 @@ from itertools import count
 
 from attrs import evolve
 
+from memprov.core.proof import is_stale_rebuild
 from memprov.core.purge import Selection
 from memprov.core.records import Roots
 from memprov.core.state import MemorySnapshot
+from memprov.core.text import to_text
 from memprov.shell.openclaw.curated import search_transcripts
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
 from memprov.shell.openclaw.layout import Config, Layout, suffixed
@@ -31,6 +33,7 @@ from memprov.shell.workspace.tree import shown
 __all__ = [
     "elsewhere",
     "find_session_database",
+    "left_overs",
     "read_catalogue",
     "read_sibling_keys",
     "read_snapshot",
@@ -81,7 +84,7 @@ def read_snapshot(
         files=files.files,
         corpus=files.corpus,
         stale_copies=files.stale_copies,
-        unscanned=(*files.unscanned, *doubts),
+        unscanned=(*files.unscanned, *doubts, *left_overs(layout)),
         sibling_keys=read_sibling_keys(layout, access),
         recall=state.recall,
         signals=state.signals,
@@ -190,6 +193,24 @@ def elsewhere(reader: Reader, keys: Iterable[str], config: Config) -> tuple[str,
     named = ", ".join(map(shown, paths))
     doubt = f"the shared state database has no rows of this workspace, but some of {named}, which no agent uses now"
     return (f"{doubt}; if the workspace was there once, configure that path and pass the present one",)
+
+
+def left_overs(layout: Layout) -> tuple[str, ...]:
+    """What killed rebuilds of an index left beside the agent's databases, as sentences for the report (F18a)."""
+    paths = {layout.config.agent_database(layout.agent_id).path, layout.sessions.database}
+    found = []
+    for folder, name in sorted({os.path.split(os.path.realpath(path)) for path in paths}):
+        try:
+            beside = os.listdir(os.fsencode(folder))
+        except OSError:
+            continue
+        found += [os.path.join(folder, entry) for entry in map(to_text, beside) if is_stale_rebuild(entry, name)]
+    return tuple(
+        f"{shown(path)} is left over from a rebuild of the index and may hold text of any session; level erase removes "
+        "it once nobody has written to it for an hour"
+        for path in sorted(found)
+        if not path.endswith(("-wal", "-shm", "-journal"))
+    )
 
 
 def read_sibling_keys(layout: Layout, access: Access, among: Iterable[str] | None = None) -> frozenset[str]:

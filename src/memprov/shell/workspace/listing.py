@@ -1,6 +1,8 @@
 """Where a workspace's memory lies: every place that D7 and D18 name, listed and told apart without opening a file.
 
-No link is followed. A link at a place that would have been scanned, and a folder of repair copies, is noted.
+No link is followed. A link at a place that would have been scanned, and a folder of repair copies, is noted; so is what
+is of another kind than belongs there. Only where the session corpus should be, anything but a folder is refused: it
+would be taken for an empty corpus, and the evidence in the ledger dropped (F18).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ _LAST = ("DREAMS.md", "dreams.md")
 _USERS = ("users",)
 _MEMORY = ("memory",)
 _CORPUS = ("memory", ".dreams", "session-corpus")
+_ABOVE_CORPUS = frozenset(_CORPUS[:depth] for depth in range(1, len(_CORPUS) + 1))
 _CORPUS_ENDINGS = (".txt", ".md")
 _REPAIR = ".openclaw-repair"
 #: What the system says of a name that is no longer what was listed.
@@ -107,9 +110,11 @@ class _Lister:
         for name, kind, info in self._entries(parts, choose):
             if kind in {_Kind.LINK, _Kind.LINK_TO_DIRECTORY}:
                 self._note_link(_path(parts, name))
-            elif kind is _Kind.FILE and name in names:
+            elif kind is not _Kind.FILE:
+                self._note_kind(_path(parts, name), kind)
+            elif name in names:
                 found[name] = info
-            elif kind is _Kind.FILE:
+            else:
                 self.listing.copies[_path(parts, name)] = info
         return found
 
@@ -129,14 +134,20 @@ class _Lister:
             parts = pending.pop()
             for name, kind, info in self._entries(parts, listed=parts != top):
                 path, role = _path(parts, name), _role(parts, name)
+                if kind in {_Kind.FILE, _Kind.OTHER} and (*parts, name) in _ABOVE_CORPUS:
+                    raise _no_folder(path)
                 if kind is _Kind.DIRECTORY and name == _REPAIR:
                     self.listing.notes.add(f"{shown(path)} holds copies of a repair; it was not scanned.")
                 elif kind is _Kind.DIRECTORY:
                     pending.append((*parts, name))
+                    if role in {"memory", "corpus"}:
+                        self._note_kind(path, kind)
                 elif kind is _Kind.LINK_TO_DIRECTORY or (kind is _Kind.LINK and role):
                     self._note_link(path)
                 elif kind is _Kind.FILE and role:
                     found[role][path] = info
+                elif kind is _Kind.OTHER and role:
+                    self._note_kind(path, kind)
         self.listing.memory |= dict(sorted(found["memory"].items()))
         self.listing.corpus |= found["corpus"]
         self.listing.copies |= found["copies"]
@@ -157,9 +168,13 @@ class _Lister:
             with self.tree.directory(parts) as directory:
                 present = self.tree.names(directory)
                 entries = [(name, self._judged(directory, name, present)) for name in choose(present)]
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError) as error:
             if listed:
                 raise MovedError from None
+            if isinstance(error, NotADirectoryError) and parts in _ABOVE_CORPUS:
+                raise _no_folder(_path(parts)) from None
+            if isinstance(error, NotADirectoryError) and parts == _USERS:
+                self.listing.notes.add(f"{_path(parts)} is no folder; it was not scanned.")
             return []
         except OSError as error:
             if error.errno == errno.ELOOP:
@@ -185,6 +200,10 @@ class _Lister:
             return _Kind.DIRECTORY
         return _Kind.FILE if stat.S_ISREG(mode) else _Kind.OTHER
 
+    def _note_kind(self, path: str, kind: _Kind) -> None:
+        what = "a folder" if kind is _Kind.DIRECTORY else "a pipe, a socket or a device"
+        self.listing.notes.add(f"{shown(path)} is {what} where a file belongs; no text of it was read.")
+
     def _note_link(self, path: str) -> None:
         self.listing.notes.add(f"{shown(path)} is a symbolic link; it was not followed.")
 
@@ -206,6 +225,13 @@ def _is_copy(name: str, is_scanned: Callable[[str], bool]) -> bool:
     """Whether a temporary name is ours, or OpenClaw's for a file that is scanned (D18)."""
     copy = parse_copy_name(name)
     return copy is not None and (copy.file is None or is_scanned(copy.file))
+
+
+def _no_folder(path: str) -> RefusedError:
+    return RefusedError(
+        f"{shown(path)} is no folder, and the session corpus belongs there: what was taken from transcripts cannot be "
+        "read; nothing was changed; move it away, or put the folder back"
+    )
 
 
 def refusal(path: str, error: OSError, verb: str = "read") -> RefusedError:

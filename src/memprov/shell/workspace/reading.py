@@ -14,7 +14,7 @@ from attrs import frozen
 from memprov.core.purge import FileFacts, Mapper, Sifting, TextsUnder, sifting_of
 from memprov.core.records import MemoryFile
 from memprov.core.state import StaleCopy
-from memprov.core.text import Gate, SessionMatcher, corpus_gate
+from memprov.core.text import Gate, SessionMatcher, corpus_gate, is_readable, to_text
 from memprov.shell.workspace.listing import MovedError, list_places
 from memprov.shell.workspace.places import Listed, Places, places_of, read_each
 from memprov.shell.workspace.scan import read_copies, steadily
@@ -96,7 +96,9 @@ def _work(root: str, calls: Calls, use: Callable[[Listed, bytes], _A | None], ba
 
 
 def _corpus_file(gate: Gate, listed: Listed, data: bytes) -> MemoryFile | None:
-    return listed.with_text(data) if gate.may_hold(data) else None
+    if gate.may_hold(data) or b"\0" in data:
+        return listed.with_text(data)
+    return None if data.isascii() or is_readable(to_text(data)) else listed.with_text(data)
 
 
 def _memory_file(sifting: Sifting, listed: Listed, data: bytes) -> MemoryFile | FileFacts | None:
