@@ -39,13 +39,17 @@ from memprov import (
     ingest,
     message_classes,
     open_store,
+    prepare_index,
     prepare_narrative,
     promote,
     publish_narrative,
+    rebuild_index,
+    reconcile,
     record_recall,
     rollback_backfill,
     search,
     sync_index,
+    use_lancedb,
 )
 
 T = 1_795_597_200_000
@@ -264,6 +268,16 @@ def test_a_call_with_a_wrong_thing_is_refused_by_name(gateway: Gateway, use: Any
     with pytest.raises(InputError, match="embedded store"):
         use(object(), **taken, **({"narrative": None} if use is publish_narrative else {}))
     assert gateway.corpus == ""
+
+
+@pytest.mark.parametrize(
+    "use", [search, record_recall, sync_index, rebuild_index, prepare_index, reconcile, use_lancedb]
+)
+def test_the_index_is_that_of_an_embedded_store(use: Any) -> None:
+    arguments = {"query": "tea", "hits": ()}
+    taken = {name: value for name, value in arguments.items() if name in use.__annotations__}
+    with pytest.raises(InputError, match="embedded store that open_store gives, not on a dict"):
+        use({}, **taken)
 
 
 # --- narratives -------------------------------------------------------------------------------------------------------

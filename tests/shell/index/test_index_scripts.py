@@ -57,6 +57,16 @@ def test_F65_what_nobody_said_is_not_found(talk: World, query: str) -> None:
     assert search(talk.store, query) == ()
 
 
+def test_F65_a_word_that_is_only_part_of_another_ranks_behind_the_word(tmp_path: Path) -> None:
+    world = World(fresh_store(tmp_path / "store"))
+    world.say("a1", "键盘 keyboard 在桌上")
+    world.say("b2", "the keyboard is on the desk")
+    world.say("c3", "the key is under the pot")
+    sync_index(world.store, reader=world.reader)
+    assert [hit.path for hit in search(world.store, "key")] == [f"sessions/main/{name}.jsonl" for name in ("c3", "a1")]
+    assert search(world.store, "ke") == ()
+
+
 def test_F65_a_purge_takes_the_pieces_along_and_leaves_no_byte_of_them(tmp_path: Path) -> None:
     world = talking(tmp_path)
     assert len(rows(world.store.layout.ledger, "chunks_text_pieces_docsize")) == len(SAID) - 1

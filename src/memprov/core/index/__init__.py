@@ -26,7 +26,7 @@ from memprov.core.index.planning import (
     session_text,
     sessions_to_repair,
 )
-from memprov.core.index.terms import query_terms
+from memprov.core.index.terms import query_terms, stands_alone
 
 __all__ = [
     "FULL_TEXT_ONLY",
@@ -58,4 +58,5 @@ __all__ = [
     "session_path",
     "session_text",
     "sessions_to_repair",
+    "stands_alone",
 ]

@@ -15,7 +15,7 @@ from itertools import groupby
 
 from attrs import frozen
 
-__all__ = ["MAX_TERMS", "QueryTerms", "query_terms"]
+__all__ = ["MAX_TERMS", "QueryTerms", "query_terms", "stands_alone"]
 
 #: How many words, and how many pieces, of a query are looked for.
 MAX_TERMS = 64
@@ -26,28 +26,45 @@ _SYLLABIC = re.compile(
     "\U00020000-\U0003347f]"
 )
 _ALPHABETIC = re.compile("[\u0e01-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9fe\uaa60-\uaa7f]")
-_PIECES = {"syllabic": 2, "alphabetic": 4}
 
 
 @frozen
 class QueryTerms:
-    """``words`` are tokens as a tokeniser by blanks has them, ``pieces`` are in small letters, found anywhere."""
+    """``words`` are tokens as a tokeniser by blanks has them. ``pieces`` of unspaced scripts are found anywhere, and so
+    are ``glued`` ones of other scripts, which may be part of such a token or by chance of a longer word. Both are in
+    small letters.
+    """
 
     words: tuple[str, ...] = ()
     pieces: tuple[str, ...] = ()
+    glued: tuple[str, ...] = ()
 
 
 def query_terms(query: str) -> QueryTerms:
     """The terms of a query, in its order, each once. Nothing in it is syntax.
 
     >>> query_terms("spare key")
-    QueryTerms(words=('spare', 'key'), pieces=('spare', 'key'))
-    >>> query_terms("iPhone钥匙在哪").pieces
-    ('iphone', '钥匙', '匙在', '在哪')
+    QueryTerms(words=('spare', 'key'), pieces=(), glued=('spare', 'key'))
+    >>> query_terms("iPhone钥匙在哪")
+    QueryTerms(words=('iPhone钥匙在哪',), pieces=('钥匙', '匙在', '在哪'), glued=('iphone',))
     """
     words = tuple(dict.fromkeys(_words(query)))[:MAX_TERMS]
-    pieces = dict.fromkeys(piece for word in words for piece in _pieces(word.lower()))
-    return QueryTerms(words, tuple(pieces)[:MAX_TERMS])
+    pieces: dict[str, None] = {}
+    glued: dict[str, None] = {}
+    for word in words:
+        for script, run in groupby(word.lower(), _script):
+            piece = "".join(run)
+            if script is None:
+                glued[piece] = None
+            else:
+                pieces |= dict.fromkeys(_overlapping(piece, script))
+    return QueryTerms(words, tuple(pieces)[:MAX_TERMS], tuple(piece for piece in glued if len(piece) > 1)[:MAX_TERMS])
+
+
+def stands_alone(piece: str, term: str) -> bool:
+    """Whether a term of the index that begins with this glued piece goes on in another script, or not at all."""
+    after = term[len(piece) : len(piece) + 1]
+    return not after or not _in_word(after) or _script(after) is not None
 
 
 def _words(text: str) -> Iterator[str]:
@@ -62,14 +79,12 @@ def _in_word(character: str) -> bool:
     return character == "_" or unicodedata.category(character)[0] in "LNM"
 
 
-def _pieces(word: str) -> Iterator[str]:
-    for script, run in groupby(word, _script):
-        piece = "".join(run)
-        length = _PIECES.get(script, len(piece))
-        yield from (piece[start : start + length] for start in range(max(len(piece) - length, 0) + 1))
+def _overlapping(run: str, length: int) -> Iterator[str]:
+    yield from (run[start : start + length] for start in range(max(len(run) - length, 0) + 1))
 
 
-def _script(character: str) -> str:
+def _script(character: str) -> int | None:
+    """How many characters are looked up at once of this character's script; ``None`` for one with blanks."""
     if _SYLLABIC.match(character):
-        return "syllabic"
-    return "alphabetic" if _ALPHABETIC.match(character) else "spaced"
+        return 2
+    return 4 if _ALPHABETIC.match(character) else None

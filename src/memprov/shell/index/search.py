@@ -21,7 +21,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from memprov.core.index import query_terms
+from memprov.core.index import query_terms, stands_alone
 from memprov.core.records import OriginClass, Provenance, SessionKind, eligible, frame_recall
 from memprov.core.text import json_text
 from memprov.core.writing import Found, RecallReport, day_of, plan_recall
@@ -222,21 +222,23 @@ def _skipped(ledger: apsw.Connection, agent_id: str, *, automatic: bool) -> froz
 
 
 def _by_text(ledger: apsw.Connection, query: str, skip: frozenset[str], depth: int) -> tuple[str, ...]:
-    """The chunks that hold words of the query, or pieces of them: both rankings joined by reciprocal rank."""
+    """The chunks that hold words of the query, or pieces of unspaced words, joined by reciprocal rank; behind them the
+    chunks that hold its words inside others.
+    """
     terms = query_terms(query)
-    rankings = [
-        _matching(ledger, index, terms_, skip, depth)
-        for index, terms_ in (
-            ("chunks_text", _telling(ledger, terms.words)),
-            ("chunks_text_pieces", tuple(_indexed_pieces(ledger, terms.pieces))),
-        )
-        if terms_
-    ]
+    pieces = tuple(term for piece in terms.pieces for term in _indexed(ledger, piece))
     scores: dict[str, float] = {}
-    for ranking in rankings:
+    for ranking in (
+        _matching(ledger, "chunks_text", _telling(ledger, terms.words), skip, depth),
+        _matching(ledger, "chunks_text_pieces", pieces, skip, depth),
+    ):
         for rank, name in enumerate(ranking, 1):
             scores[name] = scores.get(name, 0.0) + 1 / (_RANK_CONSTANT + rank)
-    return tuple(sorted(scores, key=lambda name: (-scores[name], name)))[:depth]
+    found = sorted(scores, key=lambda name: (-scores[name], name))
+    if len(found) < depth:
+        glued = (term for piece in terms.glued for term in _indexed(ledger, piece) if stands_alone(piece, term))
+        found += _matching(ledger, "chunks_text_pieces", tuple(glued), skip, depth)
+    return tuple(dict.fromkeys(found))[:depth]
 
 
 def _telling(ledger: apsw.Connection, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -258,26 +260,27 @@ def _telling(ledger: apsw.Connection, words: tuple[str, ...]) -> tuple[str, ...]
     return tuple(word for word in words if held(word) * 2 <= chunks) or words
 
 
-def _indexed_pieces(ledger: apsw.Connection, pieces: tuple[str, ...]) -> Iterator[str]:
-    """The pieces as the index has them, three characters at least: of a shorter one all that begin with it."""
+def _indexed(ledger: apsw.Connection, piece: str) -> Iterator[str]:
+    """A piece as the index has it, three characters at least: of a shorter one all terms that begin with it."""
+    if len(piece) >= _TRIGRAM:
+        yield piece
+        return
     ledger.execute(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.piece_terms USING fts5vocab ('main', 'chunks_text_pieces', 'row')"
     )
-    for piece in pieces:
-        if len(piece) >= _TRIGRAM:
-            yield piece
-            continue
-        rows = ledger.execute(
-            "SELECT term FROM piece_terms WHERE term >= :piece AND term < :piece || char(1114111) LIMIT :most",
-            {"piece": piece, "most": _MOST_PIECES},
-        )
-        yield from (found for row in rows if "\0" not in (found := text(row[0])))
+    rows = ledger.execute(
+        "SELECT term FROM piece_terms WHERE term >= :piece AND term < :piece || char(1114111) LIMIT :most",
+        {"piece": piece, "most": _MOST_PIECES},
+    )
+    yield from (term for row in rows if "\0" not in (term := text(row[0])))
 
 
 def _matching(
     ledger: apsw.Connection, index: str, terms: tuple[str, ...], skip: frozenset[str], depth: int
 ) -> tuple[str, ...]:
     """The chunks that hold any of the terms, best first by BM25."""
+    if not terms:
+        return ()
     match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
     rows = ledger.execute(
         f"""
