@@ -18,7 +18,7 @@ from memprov.core.proof.receipts import (
     sessions_named,
 )
 from memprov.core.proof.search import Match, Search
-from memprov.core.proof.surfaces import SURFACES, NeedleKind, Root, Spot, Surface, retained_at, surface_at
+from memprov.core.proof.surfaces import SURFACES, NeedleKind, Root, Spot, Surface, is_declared, retained_at, surface_at
 from memprov.core.proof.verdicts import LIMITS, Control, Finding, Sighting, Verdict, Verification, judge
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "attested",
     "chain_problems",
     "guises",
+    "is_declared",
     "is_stale_rebuild",
     "judge",
     "own_problems",

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from attrs import field, frozen
 
-__all__ = ["SURFACES", "NeedleKind", "Root", "Spot", "Surface", "retained_at", "surface_at"]
+__all__ = ["SURFACES", "NeedleKind", "Root", "Spot", "Surface", "is_declared", "retained_at", "surface_at"]
 
 
 class NeedleKind(StrEnum):
@@ -347,6 +347,14 @@ def retained_at(store: str, agent_id: str, spot: Spot, kind: NeedleKind) -> Surf
     """The surface that retains a needle of this kind at this spot by contract; ``None`` when it is residue there."""
     surface = surface_at(store, agent_id, spot)
     return surface if surface is not None and kind in surface.retained else None
+
+
+def is_declared(store: str, agent_id: str, root: Root, path: str) -> bool:
+    """Whether a surface of the store is in this file: nothing that memprov writes may be anywhere else."""
+    return any(
+        surface.store == store and surface.root is root and _glob(surface.files, agent_id).fullmatch(path)
+        for surface in SURFACES
+    )
 
 
 def _holds(surface: Surface, agent_id: str, spot: Spot) -> bool:
