@@ -118,15 +118,22 @@ def test_repeating_a_finished_cut_touches_nothing(tmp_path: Path) -> None:
     assert {name for name, _ in faults.trace} == {"open", "close", "stat", "fstat", "read", "sync"}
 
 
-def test_report_B22_what_is_missing_has_nothing_to_cut_or_remove(tmp_path: Path) -> None:
+def test_D24_F01_what_is_missing_is_never_taken_for_cut(tmp_path: Path) -> None:
     for effect in (CUT, planned("users/x/USER.md"), planned("memory/a.md", "DREAMS.md")):
-        cut_file(tmp_path, effect)
-        remove_file(tmp_path, RemoveFile(effect.path, effect.aliases, effect.before))
-        cut_file(tmp_path / "nothing", effect)
-        remove_file(tmp_path / "nothing", RemoveFile(effect.path, effect.aliases, effect.before))
+        for root in (tmp_path, tmp_path / "nothing"):
+            with pytest.raises(ConflictError, match="is gone"):
+                cut_file(root, effect)
     (tmp_path / "memory").write_bytes(b"a file where a folder was")
-    cut_file(tmp_path, planned("memory/a.md"))
+    with pytest.raises(ConflictError, match="is gone"):
+        cut_file(tmp_path, planned("memory/a.md"))
     assert contents(tmp_path) == {"memory": b"a file where a folder was"}
+
+
+def test_D24_F01_what_is_missing_is_removed_if_its_directory_is_there(tmp_path: Path) -> None:
+    remove_file(tmp_path, RemoveFile("MEMORY.md", ("DREAMS.md",), CUT.before))
+    for root, path in ((tmp_path, "memory/a.md"), (tmp_path / "nothing", "MEMORY.md")):
+        with pytest.raises(ConflictError, match="is gone with"):
+            remove_file(root, RemoveFile(path, (), CUT.before))
 
 
 def test_a_name_of_the_greatest_length_can_be_replaced(tmp_path: Path) -> None:
@@ -230,11 +237,14 @@ def test_D6_a_link_to_something_else_is_not_installed(tmp_path: Path) -> None:
     assert not strays(root)
 
 
-def test_D6_one_of_the_names_being_gone_is_no_conflict(tmp_path: Path) -> None:
+def test_D24_one_of_the_names_being_gone_is_a_conflict_of_a_cut_and_none_of_a_removal(tmp_path: Path) -> None:
     root = workspace(tmp_path)
-    cut_file(root, CUT_BOTH)
-    assert contents(root) == {"MEMORY.md": NEW, "memory/other.md": b"nobody's business\n"}
-    remove_file(root, evolve(REMOVE_BOTH, before=CUT.after))
+    before = contents(root)
+    (root / ALIAS).parent.mkdir(parents=True, exist_ok=True)
+    with pytest.raises(ConflictError, match="is gone"):
+        cut_file(root, CUT_BOTH)
+    assert contents(root) == before
+    remove_file(root, REMOVE_BOTH)
     assert contents(root) == {"memory/other.md": b"nobody's business\n"}
 
 
@@ -325,14 +335,17 @@ def test_case_G14_an_edit_while_the_new_version_is_written_is_left_as_it_is(
     assert not strays(root)
 
 
-def test_report_B22_a_file_removed_while_the_new_version_is_written_stays_removed(tmp_path: Path) -> None:
+def test_report_B22_D24_a_file_removed_while_the_new_version_is_written_stays_removed_and_is_named(
+    tmp_path: Path,
+) -> None:
     root = workspace(tmp_path)
 
     def sync(fd: int) -> None:
         os.fsync(fd)
         (root / "MEMORY.md").unlink(missing_ok=True)
 
-    cut_file(root, CUT, calls=evolve(CALLS, sync=sync))
+    with pytest.raises(ConflictError, match=r"MEMORY\.md is gone"):
+        cut_file(root, CUT, calls=evolve(CALLS, sync=sync))
     assert contents(root) == {"memory/other.md": b"nobody's business\n"}
 
 

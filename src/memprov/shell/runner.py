@@ -16,7 +16,6 @@ from attrs import evolve
 from memprov.core.purge import (
     Level,
     Mapper,
-    PurgeEffect,
     PurgePlan,
     Report,
     Selection,
@@ -26,7 +25,8 @@ from memprov.core.purge import (
     plan_by_asking,
 )
 from memprov.core.records import StoreIdentity
-from memprov.errors import MemprovError, PartialError, RefusedError, StalePlanError, StaleStateError
+from memprov.errors import RefusedError, StalePlanError, StaleStateError
+from memprov.shell.carrying_out import MAX_ATTEMPTS, Corpus, Planning, Progress, Purge, shortened
 from memprov.shell.hearing import Hearing
 from memprov.shell.port import Attesting, Store, TranscriptReader, Writer
 from memprov.shell.proof.attest import Before, attest, look_before
@@ -35,13 +35,6 @@ from memprov.shell.workspace import MovedError
 
 __all__ = ["MAX_ATTEMPTS", "Progress", "apply_plan", "forget", "preview"]
 
-#: How often a plan is made anew when lineage changes under it, before giving up (DESIGN 4.1).
-MAX_ATTEMPTS = 8
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
-
-_SHOWN = 5
 #: Into how many parts the files go that an executor maps. With each part travels everything that is selected.
 _CHUNKS = 8
 
@@ -101,11 +94,11 @@ def forget(
     with store.exclusive(break_lock=break_lock) as writer:
         selection = resolve(store, selectors)
 
-        def planned(keys: Iterable[str]) -> PurgePlan:
-            return _plan(writer, selection, store.identity, level, executor, keys, hearing)
+        def planned(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
+            return _plan(writer, selection, store.identity, level, executor, keys, hearing, corpus)
 
         before = look_before(store, frozenset(selection.session_ids)) if prove else None
-        done = _carry_out(writer, planned, progress)
+        done = Purge(writer, planned, progress).carry_out()
         return _testified(writer, done, planned, before)
 
 
@@ -136,29 +129,27 @@ def apply_plan(
         if selection.session_ids != plan.selection.session_ids:
             raise StalePlanError(_moved_selection(plan.selection, selection))
 
-        def planned(keys: Iterable[str]) -> PurgePlan:
-            return _plan(writer, selection, store.identity, plan.level, executor, keys, hearing)
+        def planned(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
+            return _plan(writer, selection, store.identity, plan.level, executor, keys, hearing, corpus)
 
-        def checked(keys: Iterable[str]) -> PurgePlan:
-            fresh = planned(keys)
+        def checked(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
+            fresh = planned(keys, corpus)
             if added := plan_atoms(fresh) - plan_atoms(plan):
                 raise StalePlanError(_stale(added))
             return fresh
 
         before = look_before(store, frozenset(selection.session_ids)) if prove else None
-        done = _carry_out(writer, checked, progress)
+        done = Purge(writer, checked, progress).carry_out()
         return _testified(writer, done, planned, before)
 
 
-def _testified(
-    writer: Writer, done: PurgePlan, make_plan: Callable[[Iterable[str]], PurgePlan], before: Before | None
-) -> Report:
+def _testified(writer: Writer, done: PurgePlan, make_plan: Planning, before: Before | None) -> Report:
     """The report of a plan that was carried out, once its receipt is written: complete, if planning again finds nothing
     to remove.
     """
     if isinstance(writer, Attesting):
         try:
-            nothing_left = make_plan(done.basis.entry_keys).removes_nothing
+            nothing_left = make_plan(done.basis.entry_keys, Corpus()).removes_nothing
         except RefusedError:  # it cannot be read any more, which is no proof
             nothing_left = False
         attest(writer, done, nothing_left=nothing_left, before=before)
@@ -177,61 +168,16 @@ def _plan(
     executor: Executor | None,
     entry_keys: Iterable[str] = (),
     hearing: Hearing | None = None,
+    corpus: Corpus | None = None,
 ) -> PurgePlan:
     """Lead the planner's dialogue with the store, from the start when files were moved about meanwhile."""
     keys, mapper = tuple(entry_keys), _mapper(executor)
     for _ in range(MAX_ATTEMPTS):
         asking = plan_by_asking(identity, selection, level=level, entry_keys=keys, mapper=mapper)
         with suppress(MovedError):
-            answering = asked.answering(selection, mapper)
+            answering = (corpus or Corpus()).kept_by(asked.answering(selection, mapper))
             return answered(asking, answering if hearing is None else hearing.answering(answering, selection))
     raise StaleStateError(f"files below {identity.workspace_root} were moved about while they were being read")
-
-
-def _carry_out(writer: Writer, make_plan: Callable[[Iterable[str]], PurgePlan], progress: Progress) -> PurgePlan:
-    """Plan and apply until a plan holds. Only the first two effects can find it moved, before anything is destroyed."""
-    keys: tuple[str, ...] = ()
-    for _ in range(MAX_ATTEMPTS):
-        plan = make_plan(keys)
-        keys = plan.basis.entry_keys
-        writer.admit(plan.effects)
-        if _apply_all(writer, plan, progress):
-            return plan
-    raise StaleStateError(
-        f"the origins of the selected sessions changed {MAX_ATTEMPTS} times while the purge was being planned; nothing "
-        "was removed and the sessions are recorded as forgotten; pause what writes memory and run the command again"
-    )
-
-
-def _apply_all(writer: Writer, plan: PurgePlan, progress: Progress) -> bool:
-    """Carry out every effect in order; ``False`` when the basis moved."""
-    total = len(plan.effects)
-    for number, effect in enumerate(plan.effects):
-        progress(effect.words(), number, total)
-        try:
-            if not writer.apply(effect, plan.basis):
-                return False
-        except MemprovError as error:
-            if number == 0 and not isinstance(error, PartialError):
-                raise
-            raise _stopped(error, plan.effects, number) from error
-    progress("done", total, total)
-    return True
-
-
-def _stopped(error: MemprovError, effects: tuple[PurgeEffect, ...], number: int) -> PartialError:
-    remaining = tuple(effect.words() for effect in effects[number:])
-    kind = type(error) if isinstance(error, PartialError) else PartialError
-    return kind(
-        f"{error} ({number} of {len(effects)} effects were carried out; remaining: {_shortened(remaining)}). "
-        "Running the same command again is safe and finishes the purge",
-        remaining=remaining,
-    )
-
-
-def _shortened(parts: Iterable[str]) -> str:
-    listed = list(parts)
-    return ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
 
 
 def _place(plan: PurgePlan) -> str:
@@ -242,12 +188,12 @@ def _place(plan: PurgePlan) -> str:
 def _moved_selection(saved: Selection, now: Selection) -> str:
     added = sorted(set(now.session_ids) - set(saved.session_ids))
     lost = sorted(set(saved.session_ids) - set(now.session_ids))
-    parts = [f"new: {_shortened(added)}"] * bool(added) + [f"gone: {_shortened(lost)}"] * bool(lost)
+    parts = [f"new: {shortened(added)}"] * bool(added) + [f"gone: {shortened(lost)}"] * bool(lost)
     return f"the selectors now resolve to other sessions ({'; '.join(parts)}); nothing was changed; make a new preview"
 
 
 def _stale(added: frozenset[tuple[str, ...]]) -> str:
-    shown = _shortened(" ".join(part for part in atom[:2] if part) for atom in sorted(added))
+    shown = shortened(" ".join(part for part in atom[:2] if part) for atom in sorted(added))
     return (
         f"the purge would do {len(added)} things that the plan does not hold ({shown}); "
         "nothing was changed; make a new preview"

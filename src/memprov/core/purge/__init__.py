@@ -19,11 +19,12 @@ from memprov.core.purge.effects import (
     PurgeIndex,
     RecordTombstones,
     RemoveFile,
+    Step,
     TrimEvents,
     TrimRewinds,
 )
 from memprov.core.purge.naming import read_reference
-from memprov.core.purge.plan import MAX_PLAN_BYTES, Level, PurgePlan, apply_to_snapshot, plan_atoms
+from memprov.core.purge.plan import MAX_PLAN_BYTES, Level, PurgePlan, apply_to_snapshot, is_exclusion, plan_atoms
 from memprov.core.purge.planning import Mapper, plan_by_asking, plan_purge
 from memprov.core.purge.questions import (
     Answer,
@@ -112,6 +113,7 @@ __all__ = [
     "Sifting",
     "StatePart",
     "StateUnder",
+    "Step",
     "Surroundings",
     "Suspect",
     "TextsUnder",
@@ -122,6 +124,7 @@ __all__ = [
     "apply_to_snapshot",
     "facts_of",
     "gate_within",
+    "is_exclusion",
     "plan_atoms",
     "plan_by_asking",
     "plan_purge",

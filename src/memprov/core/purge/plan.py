@@ -25,7 +25,7 @@ from memprov.core.records import StoreIdentity
 from memprov.core.state import Atom, MemorySnapshot, atoms
 from memprov.errors import InputError
 
-__all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "plan_atoms"]
+__all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "is_exclusion", "plan_atoms"]
 
 #: A plan read from disk may not be larger (DESIGN 4.2). The largest of a million effects is far below.
 MAX_PLAN_BYTES = 1 << 28
@@ -60,7 +60,7 @@ class PurgePlan:
     @property
     def removes_nothing(self) -> bool:
         """Whether only tombstones, the revision, the embedding cache and freed bytes would be touched (I1)."""
-        return all(_is_exclusion(effect) for effect in self.effects)
+        return all(is_exclusion(effect) for effect in self.effects)
 
     def to_json(self) -> str:
         """The plan as one JSON document, byte-equal for equal plans (I14)."""
@@ -85,7 +85,8 @@ class PurgePlan:
         return plan
 
 
-def _is_exclusion(effect: PurgeEffect) -> bool:
+def is_exclusion(effect: PurgeEffect) -> bool:
+    """Whether the effect removes nothing that a reader sees: it may remain in the plan of a purge that is done (I1)."""
     return isinstance(effect, RecordTombstones | Erase) or (
         isinstance(effect, PurgeIndex) and not effect.chunk_ids and not effect.sources
     )

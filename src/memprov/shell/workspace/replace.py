@@ -36,20 +36,23 @@ _NOT_GIVEN_AWAY = frozenset({errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EOP
 def cut_file(root: str | os.PathLike[str], effect: CutFile, *, calls: Calls = CALLS) -> None:
     """Replace a file by itself less the effect's spans, durably, under every name it has.
 
-    A name that is gone, or shows the cut file already, is done. Raises ``ConflictError`` for one that is something
-    else than the planned file, a link included, and ``PartialError`` when the system refuses. Then each name shows
-    the old bytes or the new ones, and the effect may be carried out again. The directory must be writable: nothing
-    is ever overwritten in place.
+    A name that shows the cut file already is done. Raises ``ConflictError`` for one that is something else than the
+    planned file, a link included, or that is gone (D24): an editor may put it back with all that it held. Raises
+    ``PartialError`` when the system refuses. Then each name shows the old bytes or the new ones, and the effect may be
+    carried out again. The directory must be writable: nothing is ever overwritten in place.
     """
-    with _Work("rewrite", (effect.path, *effect.aliases), calls).opened(root) as work:
+    with _Work("rewrite", (effect.path, *effect.aliases), calls, absent_is_done=False).opened(root) as work:
         work.check(effect.before, effect.after)
         work.replace(effect)
         work.sync()
 
 
 def remove_file(root: str | os.PathLike[str], effect: RemoveFile, *, calls: Calls = CALLS) -> None:
-    """Unlink a file under every name it has, durably. A name that is gone is done. Raises as ``cut_file`` does."""
-    with _Work("remove", (effect.path, *effect.aliases), calls).opened(root) as work:
+    """Unlink a file under every name it has, durably. Raises as ``cut_file`` does.
+
+    A name that is gone is done if the directory that it was in is there; a directory that is gone may come back (D24).
+    """
+    with _Work("remove", (effect.path, *effect.aliases), calls, absent_is_done=True).opened(root) as work:
         work.check(effect.before)
         work.remove()
         work.sync()
@@ -81,6 +84,7 @@ class _Work:
     verb: str
     names: tuple[str, ...]
     calls: Calls
+    absent_is_done: bool
     left: list[str] = field(init=False)
     tree: Tree = field(init=False)
     directories: list[int] = Factory(list)
@@ -101,15 +105,16 @@ class _Work:
                 try:
                     self.tree = handles.enter_context(Tree(root, self.calls))
                 except FileNotFoundError:
-                    self.left.clear()
-                    places = []
+                    raise self._conflict(self.names[0], "is gone with the whole workspace") from None
                 for path, parts in places:
                     directory = self._directory(path, parts[:-1], handles)
-                    content = None if directory is None else self._look(path, directory, parts[-1])
-                    if directory is None or content is None:
+                    content = self._look(path, directory, parts[-1])
+                    if content is not None:
+                        self.targets.append(_Target(path, directory, parts[-1], content))
+                    elif self.absent_is_done:
                         self.left.remove(path)
                     else:
-                        self.targets.append(_Target(path, directory, parts[-1], content))
+                        raise self._conflict(path, "is gone")
                 yield self
         except OSError as error:
             raise self._failure(error) from error
@@ -153,11 +158,11 @@ class _Work:
         for directory in self.directories:
             self.tree.sync(directory)
 
-    def _directory(self, path: str, above: tuple[str, ...], handles: ExitStack) -> int | None:
+    def _directory(self, path: str, above: tuple[str, ...], handles: ExitStack) -> int:
         try:
             directory = handles.enter_context(self.tree.directory(above))
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            raise self._conflict(path, "is gone with its directory") from None
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise self._conflict(path, "is now reached through a symbolic link") from None
@@ -180,11 +185,13 @@ class _Work:
         return content
 
     def _look_again(self, target: _Target, after: str | None = None) -> Content | None:
-        """The last look before a name changes; ``None`` when it is gone, or shows what it should by now.
+        """The last look before a name changes; ``None`` when it shows what it should by now.
 
         On a case-blind disk that happens to the second of two names of one file.
         """
         now = self._look(target.path, target.directory, target.name)
+        if now is None and not self.absent_is_done:
+            raise self._conflict(target.path, "is gone")
         if now is None or now.digest == after:
             return None
         if now.inode != target.content.inode or now.digest != target.content.digest:
