@@ -76,7 +76,10 @@ class Purge:
     late: dict[str, None] = field(factory=dict)
 
     def carry_out(self) -> PurgePlan:
-        """All of it; the plan whose report says what was removed. Raises ``StaleStateError`` when lineage never holds still, ``PartialError`` on the way."""
+        """All of it; the answer is the plan whose report says what was removed.
+
+        Raises ``StaleStateError`` when lineage never holds still, and ``PartialError`` for what stops it on the way.
+        """
         plan = self._excluded_and_removed()
         if not plan.removes_nothing:
             latest = self._look_again(plan)
@@ -85,10 +88,8 @@ class Purge:
             self._look_again(latest)
         self._apply(tuple(effect for effect in plan.effects if effect.step >= Step.ERASURE), plan)
         self.progress("done", len(plan.effects), len(plan.effects))
-        warnings = (
-            f"{words}: it appeared, or came back, while the purge ran, and was purged too" for words in self.late
-        )
-        return evolve(plan.report, dry_run=False, warnings=tuple(sorted((*plan.report.warnings, *warnings))))
+        late = (f"{words}: this appeared, or came back, while the purge ran, and was purged too" for words in self.late)
+        return evolve(plan, report=evolve(plan.report, warnings=tuple(sorted((*plan.report.warnings, *late)))))
 
     def _excluded_and_removed(self) -> PurgePlan:
         """Plan and apply until a plan holds. Only the first two effects can find it moved, before anything goes."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 
 import apsw
 
 from memprov.core.text import json_text
+from memprov.errors import ConflictError
 from memprov.shell.cells import is_storable
 
 __all__ = ["batches", "json_array", "transaction"]
@@ -45,3 +46,11 @@ def batches(values: Iterable[str]) -> Iterator[str]:
         if not "".join(batch).isascii():
             batch = [value for value in batch if is_storable(value)]
         yield json_text(batch)
+
+
+def require_accounted(what: str, missing: Collection[str]) -> None:
+    """Stop an effect whose rows vanished or changed after the plan was made: they may come back (D24)."""
+    if missing:
+        raise ConflictError(
+            f"{len(missing)} {what} changed or vanished after the plan was made; nothing was done to them"
+        )

@@ -435,8 +435,18 @@ def test_a_row_that_changed_since_the_plan_is_left(plain: Lab) -> None:
     plain.sql(plain.shared, "UPDATE plugin_state_entries SET value_json = replace(value_json, 'kettle', 'pot')")
     plain.sql(plain.shared, "UPDATE plugin_state_entries SET value_json = replace(value_json, 'light', 'deep')")
     before = everything(plain)
-    apply(store, [effects[kind] for kind in ("rewinds", "all rewinds", "all events", "preimages")])
+    apply(store, [effects[kind] for kind in ("rewinds", "all rewinds", "all events")])
+    with pytest.raises(ConflictError, match="preimages changed or vanished"):
+        apply(store, [effects["preimages"]])
     assert everything(plain) == before
+
+
+def test_D24_F01_a_preimage_that_is_away_is_not_taken_for_cut(plain: Lab) -> None:
+    store = plain.open()
+    effects = effects_of(store.snapshot())
+    plain.sql(plain.shared, "DELETE FROM plugin_state_entries WHERE namespace = 'dreaming-memory-backups'")
+    with pytest.raises(ConflictError, match="preimages changed or vanished"):
+        apply(store, [effects["preimages"]])
 
 
 def test_logical_deletion_overwrites_the_bytes_of_state_rows(plain: Lab) -> None:

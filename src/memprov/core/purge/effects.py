@@ -5,7 +5,7 @@ They carry no time and no memory text: a file is changed by cutting byte ranges 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 
 from attrs import evolve, field, frozen
@@ -204,6 +204,10 @@ class CutPreimages:
 
     cuts: tuple[PreimageCut, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
+
+    def unaccounted(self, digests: Mapping[str, str]) -> tuple[str, ...]:
+        """The preimages, of those with these digests by key, that are neither as planned nor cut already (D24)."""
+        return tuple(c.key for c in self.cuts if digests.get(c.key) not in (c.before, c.after))
 
     def words(self) -> str:
         """What is done, in words."""

@@ -34,7 +34,7 @@ from memprov.core.writing import (
 from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.native.curated import record_artifact, release_artifact
 from memprov.shell.native.state import put_checkpoint, put_entry
-from memprov.shell.statements import batches, transaction
+from memprov.shell.statements import batches, require_accounted, transaction
 
 __all__ = ["SharedEffect", "apply_shared"]
 
@@ -178,13 +178,14 @@ def _trim_rewinds(connection: apsw.Connection, effect: TrimRewinds, now_ms: int)
 
 
 def _cut_preimages(connection: apsw.Connection, effect: CutPreimages) -> None:
+    rows = connection.execute("SELECT preimage_key, CAST(content AS BLOB) FROM preimages")
+    contents = {text(key): from_raw(content) for key, content in rows}
+    require_accounted("preimages", effect.unaccounted({key: digest(content) for key, content in contents.items()}))
     for change in effect.cuts:
-        rows = connection.execute("SELECT CAST(content AS BLOB) FROM preimages WHERE preimage_key = ?", (change.key,))
-        content = next((from_raw(row[0]) for row in rows), None)
-        if content is not None and digest(content) == change.before:
+        if digest(contents[change.key]) == change.before:
             connection.execute(
                 "UPDATE preimages SET content = CAST(? AS TEXT) WHERE preimage_key = ?",
-                (to_bytes(cut(content, change.spans)), change.key),
+                (to_bytes(cut(contents[change.key], change.spans)), change.key),
             )
 
 

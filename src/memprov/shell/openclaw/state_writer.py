@@ -23,6 +23,7 @@ from memprov.core.purge import (
     trim_event,
 )
 from memprov.core.text import cut, digest, json_text
+from memprov.errors import ConflictError
 from memprov.shell.openclaw.state import (
     CHECKPOINTS,
     EVENTS,
@@ -45,6 +46,7 @@ from memprov.shell.openclaw.state import (
 )
 from memprov.shell.openclaw.values import Json
 from memprov.shell.sqlite import Database, Reader, writing
+from memprov.shell.statements import require_accounted
 
 __all__ = ["StateEffect", "StateWriter"]
 
@@ -63,7 +65,7 @@ class StateWriter:
         """Carry out one effect."""
         with writing(self.database) as reader:
             if not reader.has(TABLE):
-                return
+                raise ConflictError(f"{self.database.path} has lost its table {TABLE}; nothing was done to it")
             match effect:
                 case DropSignals(keys):
                     self._drop_signals(reader, frozenset(keys))
@@ -144,7 +146,11 @@ class StateWriter:
 
     def _cut_preimages(self, reader: Reader, effect: CutPreimages) -> None:
         cuts = {(change.key, change.before): change for change in effect.cuts}
-        for row in self._rows(reader, PREIMAGES):
+        rows = self._rows(reader, PREIMAGES)
+        texts = ((row.key, row.value.get("content")) for row in rows)
+        digests = {key: digest(content) for key, content in texts if isinstance(content, str)}
+        require_accounted("preimages", effect.unaccounted(digests))
+        for row in rows:
             content = row.value.get("content")
             change = cuts.get((row.key, digest(content))) if isinstance(content, str) else None
             if change is not None and isinstance(content, str):
