@@ -75,7 +75,8 @@ def test_there_is_something_of_every_kind() -> None:
     some = snapshot.origins.select(snapshot.origins.sessions[::2])
     assert some.mixed
     empty = [f.name for f in fields(MemorySnapshot) if not getattr(snapshot, f.name)]
-    assert set(empty) == {"stale_copies", "sibling_keys", "cache_rows", "transcript_writes", "unscanned", "transfers"}
+    left_out = {"stale_copies", "sibling_keys", "cache_rows", "transcript_writes", "unscanned", "transfers"}
+    assert set(empty) == left_out | {"retained", "siblings"}
 
 
 def test_a_purge_reaches_every_surface_and_then_finds_nothing() -> None:

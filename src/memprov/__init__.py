@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Selection,
         SelectionSource,
         Selectors,
+        SharedEntry,
         Suspect,
         apply_to_snapshot,
         plan_purge,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
         StoreIdentity,
         ToolCall,
     )
-    from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, RetainedText, StaleCopy
+    from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, RetainedText, SiblingIndex, StaleCopy
     from memprov.core.text import Snippet, references_session, session_id_from_file_name
     from memprov.core.trace import EntryTrace, Place, SessionTrace, Trace
     from memprov.core.writing import (
@@ -239,6 +240,8 @@ __all__ = [
     "SessionRecord",
     "SessionState",
     "SessionTrace",
+    "SharedEntry",
+    "SiblingIndex",
     "Skipped",
     "Snippet",
     "Spot",
@@ -313,14 +316,14 @@ _HOMES = {
         "memprov.core.proof": "Control Finding NeedleKind Receipt Spot Verdict Verification Witness",
         "memprov.core.purge": (
             "Artifacts CuratedWriteLine ExtraArtifacts Level ParticipantMatch PurgePlan Report Resolution Scrub "
-            "ScrubRules Selection SelectionSource Selectors Suspect apply_to_snapshot plan_purge scrub_text "
-            "select_sessions"
+            "ScrubRules Selection SelectionSource Selectors SharedEntry Suspect apply_to_snapshot plan_purge "
+            "scrub_text select_sessions"
         ),
         "memprov.core.records": (
             "CuratedWrite HostEvent Identity IndexSource MemoryFile Origin OriginClass Preimage RecallEntry "
             "RewindBatch SessionKind SessionRecord SessionState StoreIdentity ToolCall"
         ),
-        "memprov.core.state": "Chunk ChunkTable MemorySnapshot RetainedText StaleCopy",
+        "memprov.core.state": "Chunk ChunkTable MemorySnapshot RetainedText SiblingIndex StaleCopy",
         "memprov.core.text": "Snippet references_session session_id_from_file_name",
         "memprov.core.trace": "EntryTrace Place SessionTrace Trace",
         "memprov.core.writing": (

@@ -84,6 +84,7 @@ FIELDS = [
     "planDigest",
     "level",
     "suspects",
+    "sharedEntries",
 ]
 COUNTERS = [
     "memoryFiles",

@@ -6,8 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from memprov import Identity, Message, Selectors, SessionRecord, forget, ingest, open_store, preview
+from memprov import (
+    Identity,
+    Message,
+    Selectors,
+    SessionRecord,
+    Thresholds,
+    forget,
+    ingest,
+    open_store,
+    plan_purge,
+    preview,
+    promote,
+    sync_index,
+)
 from memprov.core.purge import Report
+from memprov.core.text import digest
 from memprov.shell.native import NativeStore
 from memprov.shell.openclaw import OpenClawStore
 from tests.shell.openclaw.lab import NOW, Lab
@@ -166,3 +180,49 @@ def test_an_installations_own_note_of_a_forgotten_session_is_nothing_that_a_purg
     assert preview(lab.open(), Selectors(sessions=["kiln"])).removes_nothing
     lab.row("dreaming-session-ingestion-files", "main:sessions/main/other", note | {"excludedReason": "channel:x"})
     assert not preview(lab.open(), Selectors(sessions=["other"])).removes_nothing
+
+
+# --- another agent's index --------------------------------------------------------------------------------------------
+
+TEXT = "<!-- openclaw-memory-promotion:k1 -->\n- The kiln sentence is about oolong tea.\n"
+
+
+def stale(store: NativeStore | OpenClawStore) -> list[str]:
+    plan = preview(store, Selectors(sessions=["kiln"]))
+    assert plan.to_json() == plan_purge(store.snapshot(plan.selection), plan.selection).to_json(), "I16"
+    return [warning for warning in plan.report.warnings if warning.startswith("the index of agent")]
+
+
+def test_F50_I11_an_idle_purge_of_an_installation_names_the_index_that_still_shows_the_text(lab: Lab) -> None:
+    entries = {"main": {"workspace": str(lab.workspace)}, "helper": {"workspace": str(lab.workspace)}}
+    lab.write_config({"agents": {"entries": entries}})
+    lab.add_agent("helper")
+    lab.session("kiln")
+    lab.origin("k1", "kiln")
+    memory = lab.workspace / "MEMORY.md"
+    memory.write_text(TEXT)
+    place = {"path": "MEMORY.md", "source": "memory"}
+    lab.insert(lab.agent("helper"), "memory_index_sources", **place, hash=digest(TEXT))
+    assert stale(lab.open()) == [], "it shows no text of it"
+    lab.insert(lab.agent("helper"), "memory_index_chunks", **place, id="c", text=TEXT, model="fts-only")
+    (before,) = stale(lab.open())
+    assert "openclaw memory index --agent helper --force" in before
+    forget(lab.open(), Selectors(sessions=["kiln"]))
+    assert stale(lab.open()) == [before]
+    lab.sql(lab.agent("helper"), "UPDATE memory_index_sources SET hash = ?", digest(memory.read_text()))
+    assert stale(lab.open()) == []
+
+
+def test_F50_I11_on_the_embedded_store_what_is_named_clears_it(native: NativeStore, tmp_path: Path) -> None:
+    promote(native, thresholds=Thresholds(score=0, signals=1, unique_queries=0), now_ms=NOW)
+    helper = open_store(tmp_path / "store", "helper")
+    sync_index(helper)
+    (before,) = stale(native)
+    assert "'helper'" in before
+    assert "MEMORY.md" in before
+    assert "sync_index" in before
+    report = forget(native, Selectors(sessions=["kiln"]))
+    assert before in report.warnings
+    assert stale(native) == [before], "nothing is left to do, and that is no certificate"
+    sync_index(helper)
+    assert stale(native) == []

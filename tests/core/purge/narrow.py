@@ -32,7 +32,8 @@ from memprov.core.purge import (
 from memprov.core.purge.derived import event_words
 from memprov.core.purge.texts import scrub_file
 from memprov.core.records import is_diary, is_machine_path, is_phase_report
-from memprov.core.text import corpus_owner, is_readable, scan_corpus
+from memprov.core.state import sibling_views
+from memprov.core.text import corpus_owner, digest, is_readable, scan_corpus
 
 __all__ = ["least_from", "nothing_for"]
 
@@ -88,6 +89,7 @@ def least_from(snapshot: MemorySnapshot, question: Question) -> Answer:
                 ),
                 transcript_writes=snapshot.transcript_writes,
                 unscanned=snapshot.unscanned,
+                siblings=sibling_views(snapshot.siblings, {f.path: digest(f.text) for f in snapshot.files}),
             )
 
 

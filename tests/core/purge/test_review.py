@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.purge.review import citations_of, has_old_highlights, refusal_sentence
+from memprov.core.purge.review import citations_of, has_old_highlights, refusal_sentence, said_in
+from memprov.core.records import MemoryFile
 
 HISTORY = "## Memory Consolidation History"
 CORPUS = "memory/.dreams/session-corpus/2026-11-25.txt"
@@ -58,14 +59,16 @@ def test_case_G19_the_refusal_names_the_file() -> None:
     ],
 )
 def test_D22_rows_that_cite_a_removed_line_are_named(row: str, removed: tuple[int, ...], *, cited: bool) -> None:
-    warnings = list(citations_of("memory/dreaming/light/x.md", f"# Light Sleep\r\n\r\n{row}\r\n", {CORPUS: removed}))
+    warnings = list(
+        citations_of("memory/dreaming/light/x.md", f"# Light Sleep\r\n\r\n{row}\r\n", {CORPUS: removed}, {})
+    )
     assert [warning.startswith("memory/dreaming/light/x.md line 3 cites ") for warning in warnings] == [True] * cited
 
 
 def test_D22_every_citation_of_a_row_is_looked_at_and_its_text_is_not_shown() -> None:
     other = CORPUS.replace("25", "26")
     row = f"- secret words {CORPUS}:1-1, {other}:2-2, {CORPUS}:3-3"
-    warnings = list(citations_of("r.md", row, {CORPUS: (3,), other: (2,)}))
+    warnings = list(citations_of("r.md", row, {CORPUS: (3,), other: (2,)}, {}))
     assert [f"{path}:{n}-{n}" in text for text, (path, n) in zip(warnings, [(other, 2), (CORPUS, 3)], strict=True)]
     assert not any("secret" in text for text in warnings)
 
@@ -73,5 +76,18 @@ def test_D22_every_citation_of_a_row_is_looked_at_and_its_text_is_not_shown() ->
 @given(st.sets(st.integers(1, 30)), st.integers(1, 30), st.integers(0, 9))
 def test_D22_a_range_is_cited_when_it_holds_a_removed_line(removed: set[int], first: int, more: int) -> None:
     text = f"{CORPUS}:{first}-{first + more}"
-    found = list(citations_of("r.md", text, {CORPUS: tuple(sorted(removed))}))
+    found = list(citations_of("r.md", text, {CORPUS: tuple(sorted(removed))}, {}))
     assert bool(found) is any(first <= number <= first + more for number in removed)
+
+
+def test_D22_a_row_that_says_what_a_line_still_says_is_about_that_line_whatever_its_number() -> None:
+    corpus = MemoryFile(
+        CORPUS, "[main/sessions/main/a#L2] User: tea is  good\n[main/sessions/main/b#L2] User: gone now\n"
+    )
+    staying = {CORPUS: said_in(corpus, (2,), "main")}
+    for text in ("User: tea is good", "tea is good", "Candidate: User: tea is good"):
+        report = f"- {text}\n  - confidence: 0.5\n  - evidence: {CORPUS}:2-2\n"
+        assert list(citations_of("r.md", report, {CORPUS: (2,)}, staying)) == []
+    for text in ("Candidate: gone, in other words", "Theme: tea"):
+        report = f"- {text}\n  - evidence: {CORPUS}:2-2\n"
+        assert len(list(citations_of("r.md", report, {CORPUS: (2,)}, staying))) == 1

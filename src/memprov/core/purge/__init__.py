@@ -52,7 +52,7 @@ from memprov.core.purge.questions import (
     answered,
     facts_of,
 )
-from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report, Suspect
+from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report, SharedEntry, Suspect
 from memprov.core.purge.scrub import Scrub, ScrubRules, promotion_keys, scrub_text
 from memprov.core.purge.selection import (
     ParticipantMatch,
@@ -110,6 +110,7 @@ __all__ = [
     "Selection",
     "SelectionSource",
     "Selectors",
+    "SharedEntry",
     "Sifting",
     "StatePart",
     "StateUnder",

@@ -25,8 +25,15 @@ from memprov.core.purge.index_rows import IndexRows
 from memprov.core.purge.naming import read_reference
 from memprov.core.purge.plan import Level
 from memprov.core.purge.questions import KnownKeys, Surroundings
-from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report
-from memprov.core.purge.review import citations_of, refusal_sentence
+from memprov.core.purge.report import Artifacts, CuratedWriteLine, ExtraArtifacts, Report, SharedEntry
+from memprov.core.purge.review import (
+    citations_of,
+    marked_at,
+    refusal_sentence,
+    said_in,
+    shared_sentence,
+    stale_index_sentences,
+)
 from memprov.core.purge.selection import Selection
 from memprov.core.purge.texts import Texts
 from memprov.core.records import StoreIdentity, is_phase_report
@@ -131,12 +138,37 @@ class Outcome:
             artifacts=self._artifacts(),
             refusals=tuple(sorted(refusal_sentence(facts.path) for facts in texts.facts_after if facts.untraceable)),
             collateral_entry_keys=tuple(sorted(self.collateral)),
-            sibling_entry_keys=tuple(sorted(untargetable & self.known.siblings)),
+            sibling_entry_keys=tuple(sorted((untargetable | self._going) & self.known.siblings)),
             dangling_markers=tuple(sorted({key for s in texts.changed for key in s.scrub.dangling_markers})),
             extra_artifacts=self._extra_artifacts(),
             warnings=tuple(sorted({*selection.warnings, *self.rest.unscanned, *self._warnings()})),
             level=level.value,
+            shared_entries=self._shared(),
             suspects=tuple(sorted(chain.from_iterable(read.suspects for read in texts.files))),
+        )
+
+    @property
+    def _going(self) -> frozenset[str]:
+        """The entries that lose their text, or this agent's knowledge of them."""
+        return self.collateral.union(self.lineage.entry_keys)
+
+    def _shared(self) -> tuple[SharedEntry, ...]:
+        """The entries that go though others know them (F12)."""
+        keys = self.collateral | (self._going & self.known.siblings)
+        places: dict[str, list[str]] = {key: [] for key in keys}
+        for changed in self.texts.changed:
+            if keys & changed.before.keys:
+                for key, line in marked_at(changed.file.text, keys):
+                    places[key].append(f"{changed.file.path}:{line}")
+        others = tuple(sibling.agent_id for sibling in self.rest.siblings)
+        own = (self.store.agent_id,)
+        return tuple(
+            SharedEntry(
+                key,
+                tuple(places[key]),
+                own * (key in self.collateral and key in self.known.mine) + others * (key in self.known.siblings),
+            )
+            for key in sorted(keys)
         )
 
     def _artifacts(self) -> Artifacts:
@@ -208,9 +240,17 @@ class Outcome:
                 )
         yield from self.evidence.warnings(self.selection.session_ids, self._corpus_sessions(), self._seen_sessions())
         removed = {scanned.file.path: scanned.scan.lines for scanned in self.texts.scans}
-        for scrubbed in self.texts.files:
-            if removed and is_phase_report(scrubbed.file.path):
-                yield from citations_of(scrubbed.file.path, scrubbed.scrub.text, removed)
+        reports = [scrubbed for scrubbed in self.texts.files if is_phase_report(scrubbed.file.path)]
+        if removed and reports:
+            scans = self.texts.scans
+            staying = {s.file.path: said_in(s.file, s.scan.lines, self.store.agent_id) for s in scans}
+            for scrubbed in reports:
+                yield from citations_of(scrubbed.file.path, scrubbed.scrub.text, removed, staying)
+        theirs = [entry for entry in self._shared() if entry.entry_key in self.known.siblings]
+        if theirs:
+            yield shared_sentence(theirs)
+        if self.selection.session_ids:
+            yield from stale_index_sentences(self.rest.siblings, self.texts.changed_paths, self.store)
         for copy in self.rest.stale_copies:
             if not _is_stale(copy):
                 yield f"{copy.path} is a copy that a rewrite is making or left behind less than an hour ago; it stays"

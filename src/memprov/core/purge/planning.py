@@ -110,7 +110,7 @@ def plan_by_asking(
     index = yield from _index(rules, texts)
     collateral = frozenset(chain(texts.collateral, quoted.values())) - frozenset(lineage.entry_keys)
     orphaned = yield from _orphaned(collateral, texts, index)
-    known = yield from ask(KeyOwners(texts.keys_before | collateral))
+    known = yield from ask(KeyOwners(texts.keys_before.union(collateral, lineage.entry_keys)))
     orphans = 0
     if orphaned:
         table = yield from ask(OriginsOf(entry_keys=tuple(sorted(orphaned))))

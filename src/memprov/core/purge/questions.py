@@ -9,7 +9,7 @@ too little: whatever it holds besides changes no plan (I16). Where it lists thin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Generic, TypeVar, cast
 
 from attrs import frozen
@@ -18,8 +18,8 @@ from memprov.core.lineage import OriginTable
 from memprov.core.purge.review import has_old_highlights
 from memprov.core.purge.scrub import ScrubRules, promotion_keys
 from memprov.core.records import CuratedWrite, HostEvent, IndexSource, MemoryFile, Preimage, RecallEntry, RewindBatch
-from memprov.core.state import ChunkTable, MemorySnapshot, RetainedText, StaleCopy
-from memprov.core.text import SessionMatcher, is_readable
+from memprov.core.state import ChunkTable, MemorySnapshot, RetainedText, Sibling, StaleCopy, sibling_views
+from memprov.core.text import SessionMatcher, digest, is_readable
 
 __all__ = [
     "Answer",
@@ -134,6 +134,7 @@ class Surroundings:
     ledger_writes: tuple[CuratedWrite, ...] = ()
     transcript_writes: tuple[CuratedWrite, ...] = ()
     unscanned: tuple[str, ...] = ()
+    siblings: tuple[Sibling, ...] = ()
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -305,7 +306,12 @@ def answer_from(snapshot: MemorySnapshot, question: Question) -> Answer:
                 ledger_writes=snapshot.ledger_writes,
                 transcript_writes=snapshot.transcript_writes,
                 unscanned=snapshot.unscanned,
+                siblings=sibling_views(snapshot.siblings, _digests(snapshot.files)),
             )
+
+
+def _digests(files: Iterable[MemoryFile]) -> dict[str, str]:
+    return {path: digest(file.text) for file in files for path in (file.path, *file.aliases)}
 
 
 def _known_keys(snapshot: MemorySnapshot) -> KnownKeys:

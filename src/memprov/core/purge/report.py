@@ -14,7 +14,7 @@ from memprov.core.purge.selection import ParticipantMatch, Resolution
 from memprov.core.records import identity_json
 from memprov.core.text import json_text
 
-__all__ = ["Artifacts", "CuratedWriteLine", "ExtraArtifacts", "Report", "Suspect"]
+__all__ = ["Artifacts", "CuratedWriteLine", "ExtraArtifacts", "Report", "SharedEntry", "Suspect"]
 
 
 @frozen
@@ -65,6 +65,19 @@ class Suspect:
 
 
 @frozen
+class SharedEntry:
+    """An entry that goes though others know it: unselected itself (collateral), or another agent's as well.
+
+    ``places`` are where its markers stand, as ``PATH:LINE`` in the files as they were read; ``agents`` are those that
+    have, or may have, origins of it beside the selected sessions.
+    """
+
+    entry_key: str
+    places: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+
+
+@frozen
 class Report:
     """What one purge removes, from where, and what stays and must be reviewed. Holds no memory text."""
 
@@ -87,6 +100,7 @@ class Report:
     plan_digest: str = ""
     level: str = "logical"
     suspects: tuple[Suspect, ...] = ()
+    shared_entries: tuple[SharedEntry, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """The report as JSON values, in the documents' order of fields."""
@@ -142,6 +156,13 @@ def _matches(value: object) -> list[dict[str, object]]:
     return [{"actorId": m.actor_id, "identities": [identity_json(i) for i in m.identities]} for m in matches]
 
 
+def _shared(value: object) -> list[dict[str, object]]:
+    return [
+        {"entryKey": entry.entry_key, "places": list(entry.places), "agents": list(entry.agents)}
+        for entry in cast("tuple[SharedEntry, ...]", value)
+    ]
+
+
 _WRITERS = {
     "artifacts": _counters,
     "extra_artifacts": _counters,
@@ -149,4 +170,5 @@ _WRITERS = {
     "session_resolutions": _resolutions,
     "participant_matches": _matches,
     "suspects": _suspects,
+    "shared_entries": _shared,
 }

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from memprov.core.purge.report import Suspect
+from memprov.core.purge.report import SharedEntry, Suspect
 from memprov.core.purge.scrub import Scrub, ScrubRules
-from memprov.core.text import WSP, CommentKind, Document, machine_lines, to_bytes
+from memprov.core.records import MemoryFile, StoreIdentity
+from memprov.core.state import Sibling
+from memprov.core.text import (
+    WSP,
+    CommentKind,
+    Document,
+    collapse,
+    machine_lines,
+    strip_prefix,
+    strip_speaker,
+    to_bytes,
+)
 
-__all__ = ["OLD_HISTORY", "broken_markers", "citations_of", "has_old_highlights", "refusal_sentence", "suspects_of"]
+__all__ = [
+    "OLD_HISTORY",
+    "broken_markers",
+    "citations_of",
+    "has_old_highlights",
+    "marked_at",
+    "refusal_sentence",
+    "said_in",
+    "shared_sentence",
+    "stale_index_sentences",
+    "suspects_of",
+]
 
+#: How many of a list a sentence names.
+_NAMED = 3
 _BY_TRANSCRIPT = "it says what a selected session said, by its transcript; no corpus line of it is left"
 _ALIKE = "it looks like what a selected session said, but for invisible or compatibility characters"
 
@@ -21,6 +45,9 @@ _MARKER_NAME = re.compile(r"openclaw-memory-promotion", re.IGNORECASE)
 #: Before the name: a marker that is shown, in a code span or escaped.
 _SHOWN = re.compile(r"(?:`\s*<!--|<\\!--)\s*$")
 _MARKER_REST = re.compile(r"[\s:=>-]*(?P<whole>(?P<word>\S*).*?)(?=--!?>|$)", re.DOTALL)
+_NONE: frozenset[str] = frozenset()
+#: ``Candidate: User: text``, and nothing.
+_LABELS = 3
 
 #: The heading under which consolidation writes what it did.
 OLD_HISTORY = "## Memory Consolidation History"
@@ -42,17 +69,50 @@ def refusal_sentence(path: str) -> str:
     return f"Cannot trace historical consolidation highlights in {path}; review them manually."
 
 
-def citations_of(path: str, text: str, removed: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
-    """Warnings for rows of a phase report that cite a removed corpus line (D22). ``removed``: sorted
-    line numbers from 1, by file.
+def citations_of(
+    path: str, text: str, removed: Mapping[str, tuple[int, ...]], staying: Mapping[str, frozenset[str]]
+) -> Iterator[str]:
+    """Warnings for rows of a phase report that cite a removed corpus line (D22). ``removed``: sorted line numbers from
+    1, by file; ``staying``: what the other lines of these files say, as ``said_in`` has it.
+
+    A row counts lines as they were when it was written, and every purge since has moved them. So a row that says what a
+    line of the cited file still says is about that line, whichever number it gives.
     """
+    head = ""
     for number, line in enumerate(text.split("\n"), 1):
+        if line[:1] not in (" ", "\t"):
+            head = line
         for match in _CITATION.finditer(line):
             lines = removed.get(match[1], ())
             first, last = int(match[2] or match[4]), int(match[3] or match[5])
             at = bisect_left(lines, first)
-            if at < len(lines) and lines[at] <= last:
+            if at < len(lines) and lines[at] <= last and staying.get(match[1], _NONE).isdisjoint(_claims(head)):
                 yield f"{path} line {number} cites {match[0]}, of which a line is removed; review it"
+
+
+def marked_at(text: str, keys: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Where the markers of these entries stand: key and line, from 1."""
+    for number, line in enumerate(Document(text.removeprefix("\ufeff")).lines, 1):
+        yield from ((key, number) for key in dict.fromkeys(line.keys) if key in keys)
+
+
+def said_in(file: MemoryFile, removed: Iterable[int], agent_id: str) -> frozenset[str]:
+    """What the lines of a corpus file say, but for those with these numbers, from 1."""
+    gone = frozenset(removed)
+    lines = enumerate(file.text.split("\n"), 1)
+    bodies = (collapse(strip_prefix(line, agent_id)) for number, line in lines if number not in gone)
+    return frozenset(strip_speaker(body) for body in bodies if body)
+
+
+def _claims(row: str) -> Iterator[str]:
+    """What a row may say: its text, with ever fewer of the labels in front of it."""
+    body = collapse(row.lstrip("-*+ \t"))
+    for _ in range(_LABELS):
+        yield body
+        label, separator, rest = body.partition(": ")
+        if not separator or " " in label:
+            return
+        body = rest
 
 
 def suspects_of(path: str, text: str, scrub: Scrub, rules: ScrubRules) -> Iterator[Suspect]:
@@ -112,3 +172,33 @@ def _removed_lines(text: str, scrub: Scrub) -> frozenset[int]:
         number += data.count(b"\n", start, end)
         position = end
     return frozenset(gone)
+
+
+def shared_sentence(entries: Sequence[SharedEntry]) -> str:
+    """The warning that entries go which another agent of the workspace knows too."""
+    named = (f"{e.entry_key} ({', '.join(e.places) or 'in no memory file'})" for e in entries[:_NAMED])
+    more = f" and {len(entries) - _NAMED} more (sharedEntries)" if len(entries) > _NAMED else ""
+    agents = " or ".join(repr(agent) for agent in dict.fromkeys(a for e in entries for a in e.agents))
+    count = "1 entry that goes is" if len(entries) == 1 else f"{len(entries)} entries that go are"
+    return f"{count} known to another agent of the workspace too ({agents or 'unnamed'}): {', '.join(named)}{more}"
+
+
+def stale_index_sentences(siblings: Iterable[Sibling], changed: frozenset[str], store: StoreIdentity) -> Iterator[str]:
+    """Which indexes of other agents show these files as they were before this purge or an earlier one, and what makes
+    them anew. This agent's purge leaves them alone (I11), so that finding nothing is no certificate for them.
+    """
+    for sibling in siblings:
+        paths = sorted(sibling.stale | (sibling.shown & changed))
+        if not paths:
+            continue
+        named = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else "")
+        yield (
+            f"the index of agent {sibling.agent_id!r} still shows {named} as before this purge or an earlier change; "
+            f"what clears it: {_command(sibling.agent_id, store)}"
+        )
+
+
+def _command(agent_id: str, store: StoreIdentity) -> str:
+    if store.kind == "openclaw":
+        return f"openclaw memory index --agent {agent_id} --force"
+    return f"sync_index(open_store({store.state_root!r}, {agent_id!r}))"

@@ -6,6 +6,7 @@ every change to a store is, whichever plan it belongs to.
 """
 
 from memprov.core.state.effect import PARTS, Atom, Effect, after_all, atoms
+from memprov.core.state.siblings import Sibling, SiblingIndex, sibling_views
 from memprov.core.state.snapshot import Chunk, ChunkTable, MemorySnapshot, RetainedText, StaleCopy
 from memprov.core.state.staging import (
     Checkpoint,
@@ -26,6 +27,8 @@ __all__ = [
     "IngestState",
     "MemorySnapshot",
     "RetainedText",
+    "Sibling",
+    "SiblingIndex",
     "StagedEntry",
     "StaleCopy",
     "after_all",
@@ -33,4 +36,5 @@ __all__ = [
     "evicted_entries",
     "evicted_scopes",
     "outdated_hashes",
+    "sibling_views",
 ]

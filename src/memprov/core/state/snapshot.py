@@ -27,6 +27,7 @@ from memprov.core.records import (
     SessionKind,
     StoreIdentity,
 )
+from memprov.core.state.siblings import SiblingIndex
 from memprov.core.text import Snippet
 
 __all__ = ["Chunk", "ChunkTable", "MemorySnapshot", "RetainedText", "StaleCopy"]
@@ -146,7 +147,8 @@ class RetainedText:
 class MemorySnapshot:
     """Everything the purge of one agent in one workspace reads. All fields are plain values.
 
-    ``sibling_keys`` are the entry keys with an origin in another agent's ledger of the same workspace (D17).
+    ``sibling_keys`` are the entry keys with an origin in another agent's ledger of the same workspace (D17), and
+    ``siblings`` are those agents, with what their indexes were made from.
     ``internal_sessions`` are the ids that may never be indexed: cron, heartbeat, dream narratives (FACTS 9.4).
     ``unscanned`` are places that could not be read to the bottom, as sentences for the report (D6). ``transfers`` are
     the edges of this agent's ledger. ``retained`` has a value for each selected session whose transcript could be
@@ -176,4 +178,5 @@ class MemorySnapshot:
     transcript_writes: tuple[CuratedWrite, ...] = ()
     unscanned: tuple[str, ...] = ()
     transfers: tuple[TransferEdge, ...] = ()
+    siblings: tuple[SiblingIndex, ...] = ()
     retained: tuple[RetainedText, ...] = ()

@@ -51,6 +51,7 @@ from memprov.shell.native.reader import (
     read_preimages,
     read_recall,
     read_rewinds,
+    read_sibling_indexes,
     require_workspace,
 )
 from memprov.shell.native.sessions import read_internal_ids
@@ -126,6 +127,7 @@ class NativeAnswering:
                 lambda c: read_ledger_writes(c, agent_id, question.session_ids, question.session_keys),
             ),
             unscanned=self.workspace.places.notes,
+            siblings=self.workspace.siblings(read_sibling_indexes(self.layout, self.access)),
         )
 
 

@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from memprov.core.consolidation import Sibling, named_keys
 from memprov.core.lineage import OriginTable, TransferEdge
 from memprov.core.records import IndexSource, Origin, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
-from memprov.core.state import ChunkTable, MemorySnapshot
+from memprov.core.state import ChunkTable, MemorySnapshot, SiblingIndex
 from memprov.errors import StoreNotFoundError
 from memprov.shell.cells import Value, from_raw, integer, text
 from memprov.shell.native.curated import read_ledger_writes
@@ -41,6 +41,7 @@ __all__ = [
     "read_preimages",
     "read_recall",
     "read_rewinds",
+    "read_sibling_indexes",
     "read_sibling_keys",
     "read_siblings",
     "read_signals",
@@ -98,6 +99,7 @@ def read_snapshot(layout: Layout, access: Access, now: Callable[[], float], call
         stale_copies=files.stale_copies,
         unscanned=files.unscanned,
         sibling_keys=read_sibling_keys(layout, access),
+        siblings=read_sibling_indexes(layout, access),
     )
 
 
@@ -249,6 +251,26 @@ def read_chunks(connection: apsw.Connection, where: str = "", bindings: tuple[Va
         full_text=full_text,
         vectors=vectors,
     )
+
+
+def read_sibling_indexes(layout: Layout, access: Access) -> tuple[SiblingIndex, ...]:
+    """The other agents of the same workspace, and what the texts in their indexes were made from."""
+
+    def indexed(connection: apsw.Connection) -> tuple[tuple[str, str], ...] | None:
+        if read_place(connection) != layout.place:
+            return None
+        rows = connection.execute(
+            "SELECT CAST(path AS BLOB), hash FROM sources AS s WHERE source = 'memory' AND EXISTS "
+            "(SELECT 1 FROM chunks AS c WHERE c.path = s.path AND c.source = 'memory') ORDER BY path"
+        )
+        return tuple((from_raw(path), text(made_from)) for path, made_from in rows)
+
+    found: list[SiblingIndex] = []
+    for agent_id in layout.other_agents():
+        file = layout.ledger_of(agent_id)
+        if access.exists(file) and (sources := access.read(file, indexed)) is not None:
+            found.append(SiblingIndex(agent_id, sources))
+    return tuple(found)
 
 
 def read_sibling_keys(layout: Layout, access: Access) -> frozenset[str]:

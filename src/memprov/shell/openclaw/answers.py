@@ -47,6 +47,7 @@ from memprov.shell.openclaw.reader import (
     find_session_database,
     left_overs,
     read_catalogue,
+    read_sibling_indexes,
     read_sibling_keys,
 )
 from memprov.shell.openclaw.sessions import SessionList
@@ -164,6 +165,7 @@ class OpenClawAnswering:
             ledger_writes=writes,
             transcript_writes=self._transcripts.writes,
             unscanned=(*self.workspace.places.notes, *doubts, *left_overs(self.layout), *self._transcripts.unread),
+            siblings=self.workspace.siblings(read_sibling_indexes(self.layout, self.access)),
         )
 
 

@@ -19,7 +19,7 @@ from memprov.shell.sqlite import Reader
 
 __all__ = ["CACHE", "CHUNKS", "PROVENANCE", "SOURCES", "STATE", "VECTORS", "count_cache", "read_chunks"]
 __all__ += ["FULL_TEXT", "PATHS_FULL_TEXT", "RECALL_METADATA", "memory_texts", "paths_like", "read_revision"]
-__all__ += ["read_sources"]
+__all__ += ["read_indexed_digests", "read_sources"]
 
 CHUNKS = "memory_index_chunks"
 PROVENANCE = "memory_index_chunk_provenance"
@@ -99,6 +99,15 @@ def read_sources(reader: Reader, where: str = "", bindings: tuple[Value, ...] = 
     """The files and sessions that the index has seen, and for which the condition holds."""
     rows = reader.rows(SOURCES, "path source", where=f"{where} ORDER BY path, source", bindings=bindings)
     return tuple(IndexSource(text(path), text(source)) for path, source in rows)
+
+
+def read_indexed_digests(reader: Reader) -> tuple[tuple[str, str], ...]:
+    """The memory files that the index shows text of, and the digests of the texts that it was made from."""
+    if not reader.has(CHUNKS):
+        return ()
+    shown = f"WHERE source = 'memory' AND path IN (SELECT path FROM {CHUNKS} WHERE source = 'memory') ORDER BY path"
+    rows = reader.rows(SOURCES, "path source", "hash", where=shown)
+    return tuple((text(path), text(made_from)) for path, _, made_from in rows)
 
 
 def count_cache(reader: Reader) -> int:

@@ -17,10 +17,10 @@ from attrs import evolve
 from memprov.core.proof import is_stale_rebuild
 from memprov.core.purge import Selection
 from memprov.core.records import Roots
-from memprov.core.state import MemorySnapshot
+from memprov.core.state import MemorySnapshot, SiblingIndex
 from memprov.core.text import to_text
 from memprov.shell.openclaw.curated import search_transcripts
-from memprov.shell.openclaw.index import count_cache, read_chunks, read_revision, read_sources
+from memprov.shell.openclaw.index import count_cache, read_chunks, read_indexed_digests, read_revision, read_sources
 from memprov.shell.openclaw.layout import Config, Layout, suffixed
 from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
@@ -35,6 +35,7 @@ __all__ = [
     "find_session_database",
     "left_overs",
     "read_catalogue",
+    "read_sibling_indexes",
     "read_sibling_keys",
     "read_snapshot",
     "with_recorded_spelling",
@@ -86,6 +87,7 @@ def read_snapshot(
         stale_copies=files.stale_copies,
         unscanned=(*files.unscanned, *doubts, *left_overs(layout)),
         sibling_keys=read_sibling_keys(layout, access),
+        siblings=read_sibling_indexes(layout, access),
         recall=state.recall,
         signals=state.signals,
         checkpoints=state.checkpoints,
@@ -223,3 +225,13 @@ def read_sibling_keys(layout: Layout, access: Access, among: Iterable[str] | Non
             if os.path.isfile(database.path):
                 keys |= access.read(database, partial(entry_keys_of, agent_id=sibling, among=asked))
     return frozenset(keys)
+
+
+def read_sibling_indexes(layout: Layout, access: Access) -> tuple[SiblingIndex, ...]:
+    """The other agents of the same workspace, and what the texts in their indexes were made from."""
+    databases = ((agent, layout.config.agent_database(agent)) for agent in layout.place.siblings)
+    return tuple(
+        SiblingIndex(agent, access.read(database, read_indexed_digests))
+        for agent, database in databases
+        if os.path.isfile(database.path)
+    )

@@ -5,6 +5,7 @@ Reading changes nothing (I3). ``MovedError`` says that files were moved about an
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
@@ -13,7 +14,7 @@ from attrs import frozen
 
 from memprov.core.purge import FileFacts, Mapper, Sifting, TextsUnder, sifting_of
 from memprov.core.records import MemoryFile
-from memprov.core.state import StaleCopy
+from memprov.core.state import Sibling, SiblingIndex, StaleCopy, sibling_views
 from memprov.core.text import Gate, SessionMatcher, corpus_gate, is_readable, to_text
 from memprov.shell.workspace.listing import MovedError, list_places
 from memprov.shell.workspace.places import Listed, Places, places_of, read_each
@@ -51,6 +52,12 @@ class WorkspaceReading:
         found = list(self._each(self.places.memory, partial(_memory_file, sifting)))
         files = tuple(file for file in found if isinstance(file, MemoryFile))
         return files, tuple(facts for facts in found if isinstance(facts, FileFacts))
+
+    def siblings(self, indexes: tuple[SiblingIndex, ...]) -> tuple[Sibling, ...]:
+        """The other agents of the workspace, their indexes compared with the files that they were made from."""
+        paths = frozenset(path for index in indexes for path, _ in index.sources)
+        files = [file for file in self.places.memory if not paths.isdisjoint(file.names)]
+        return sibling_views(indexes, {name: digest for names, digest in self._each(files, _digest) for name in names})
 
     def stale_copies(self, now: float) -> tuple[StaleCopy, ...]:
         """What is known of left-over copies (D18)."""
@@ -93,6 +100,10 @@ def _work(root: str, calls: Calls, use: Callable[[Listed, bytes], _A | None], ba
         raise MovedError from None
     with tree:
         return [found for found in read_each(batch, tree, use) if found is not None]
+
+
+def _digest(listed: Listed, data: bytes) -> tuple[tuple[str, ...], str]:
+    return listed.names, hashlib.sha256(data).hexdigest()
 
 
 def _corpus_file(gate: Gate, listed: Listed, data: bytes) -> MemoryFile | None:
