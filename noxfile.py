@@ -75,9 +75,9 @@ def dask(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Run the benchmarks: `nox -s bench -- --help`."""
-    session.install("-e", ".[test]")
-    session.run("python", "-m", "benchmarks", *session.posargs)
+    """Run the benchmarks and write their figures into the documentation; arguments name some of them."""
+    session.install("-e", ".[bench]")
+    session.run("python", "-m", "benchmarks", "--into", "docs/benchmarks", *session.posargs)
 
 
 @nox.session

@@ -1,19 +1,16 @@
-"""The index at 10^4 and 10^5 chunks: bringing it up, searching it, and deleting 1 % of it.
+"""The index at up to 10^5 chunks: bringing it up, searching it, and deleting 1 % of it.
 
-    python -m benchmarks.indexing [--chunks 10000 100000] [--dimensions 128]
+    python -m benchmarks.indexing [--chunks 3000 10000 30000 100000] [--dimensions 128] [--json FILE]
 
 The toy embedder stands in for a model, so that what is measured is memprov. The three vector engines answer the same
 queries in the same run; sqlite-vec's own table type (vec0) is measured beside them, and LanceDB where it is installed.
-Times are medians on whatever machine this is: compare within a run, do not quote.
+The host says when its transcripts changed. CPU seconds, those of the threads that NumPy uses for a product included.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +18,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 
+from benchmarks.measure import Tables, median_cpu, options, timed
 from memprov import Selectors, SessionRecord, forget, open_store
 from memprov.core.writing import Message
 from memprov.shell.index import Embedder, rebuild_index, reconcile, search, sync_index
@@ -35,17 +33,7 @@ WORDS = [f"word{number:04d}" for number in range(4000)]
 PER_SESSION = 50
 REPEATS = 7
 
-Row = tuple[str, int, float]
-
-
-def timed(what: Callable[[], object], repeats: int = 1) -> float:
-    """The median of some runs, in seconds."""
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        what()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+Found = tuple[str, float]
 
 
 def sentence(rng: np.random.Generator) -> str:
@@ -71,14 +59,18 @@ def stored(chats: Iterable[str]) -> Iterator[NativeStore]:
         with store.layout.ledger.writing() as ledger:  # one transaction instead of one for each session
             ledger.execute("BEGIN")
             ledger.executemany(
-                "INSERT INTO sessions VALUES (?, ?, 'interactive', 'live', NULL, NULL, NULL, NULL, 0, 0)",
+                "INSERT INTO sessions (session_id, session_key, kind, state, created_at_ms, updated_at_ms) "
+                "VALUES (?, ?, 'interactive', 'live', 0, 0)",
                 [(name, f"agent:main:telegram:{name}") for name in chats],
+            )
+            ledger.executemany(
+                "INSERT INTO transcripts (session_id, changed, version) VALUES (?, '1', 1)", [(name,) for name in chats]
             )
             ledger.execute("COMMIT")
         yield store
 
 
-def measure_store(chunks: int, dimensions: int) -> Iterator[Row]:
+def measure_store(chunks: int, dimensions: int) -> Iterator[Found]:
     """What a host does with an index of this size."""
     chats = transcripts(chunks)
     embedder: Embedder = ToyEmbedder(dimensions)
@@ -87,13 +79,12 @@ def measure_store(chunks: int, dimensions: int) -> Iterator[Row]:
         return chats.get(session.session_id)
 
     with stored(chats) as store:
-        yield "first sync", chunks, timed(lambda: sync_index(store, embedder, reader))
-        held = len(store.snapshot().chunks)
-        yield "chunks", chunks, float(held)
-        yield "sync, nothing new", chunks, timed(lambda: sync_index(store, embedder, reader))
+        yield "first sync", timed(lambda: sync_index(store, embedder, reader))[1]
+        yield "sync, nothing new", timed(lambda: sync_index(store, embedder, reader))[1]
         one = next(iter(chats))
         chats[one].append(Message("user", "one more word0001", 999, 1000, sender_is_owner=True))
-        yield "sync of one session", chunks, timed(lambda: sync_index(store, embedder, reader, sessions=[one]))
+        store.record_session(SessionRecord("main", one, changed=2))
+        yield "sync of one session", timed(lambda: sync_index(store, embedder, reader))[1]
         memory = VectorMemory()
         query = "word0003 word0917 word2711"
         for name, ask in {
@@ -105,11 +96,11 @@ def measure_store(chunks: int, dimensions: int) -> Iterator[Row]:
             "search, sqlite-vec": lambda: search(store, query, embedder=embedder, engine="sqlite-vec"),
             "search, automatic": lambda: search(store, query, embedder=embedder, automatic=True, memory=memory),
         }.items():
-            yield name, chunks, timed(ask, REPEATS)
+            yield name, median_cpu(ask, REPEATS)
         gone = sorted(chats)[: max(len(chats) // 100, 1)]
-        yield "forget 1 % of the sessions", chunks, timed(lambda: forget(store, Selectors(sessions=gone)))
-        yield "rebuild", chunks, timed(lambda: rebuild_index(store, embedder, reader))
-        yield "reconcile", chunks, timed(lambda: reconcile(store))
+        yield "forget 1 % of the sessions", timed(lambda: forget(store, Selectors(sessions=gone)))[1]
+        yield "rebuild", timed(lambda: rebuild_index(store, embedder, reader))[1]
+        yield "reconcile", timed(lambda: reconcile(store))[1]
         assert reconcile(store).sound
 
 
@@ -147,7 +138,7 @@ def ledger_like(directory: str) -> apsw.Connection:
     return connection
 
 
-def measure_vectors(rows: int, dimensions: int) -> Iterator[Row]:
+def measure_vectors(rows: int, dimensions: int) -> Iterator[Found]:
     """The vector engines alone, over the same rows."""
     ids = [f"{number:064x}" for number in range(rows)]
     matrix = unit_rows(np.random.default_rng(0).standard_normal((rows, dimensions)).astype(np.float32))
@@ -159,34 +150,28 @@ def measure_vectors(rows: int, dimensions: int) -> Iterator[Row]:
     }
     if importlib.util.find_spec("lancedb"):
         kinds["lancedb"] = lambda directory: LanceVectors(f"{directory}/vectors.lance", dimensions)
+    yield "one matrix product", median_cpu(lambda: matrix @ matrix[1], REPEATS)
     for name, opened in kinds.items():
         with tempfile.TemporaryDirectory() as directory:
             index = opened(directory)
-            yield f"{name}: put", rows, timed(lambda index=index: index.put(ids, matrix))  # type: ignore[misc]
+            yield f"{name}: put", timed(lambda index=index: index.put(ids, matrix))[1]  # type: ignore[misc]
             yield (
                 f"{name}: ten nearest",
-                rows,
-                timed(lambda index=index: index.nearest(matrix[1], 10), REPEATS),  # type: ignore[misc]
+                median_cpu(lambda index=index: index.nearest(matrix[1], 10), REPEATS),  # type: ignore[misc]
             )
-            yield f"{name}: delete 1 %", rows, timed(lambda index=index: index.delete(gone))  # type: ignore[misc]
+            yield f"{name}: delete 1 %", timed(lambda index=index: index.delete(gone))[1]  # type: ignore[misc]
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000])
+    parser = options(__doc__, "chunks", (3000, 10_000, 30_000, 100_000))
     parser.add_argument("--dimensions", type=int, default=128)
-    options = parser.parse_args(arguments)
-    found: dict[str, dict[int, float]] = {}
-    for size in options.chunks:
-        for measure in (measure_store, measure_vectors):
-            for name, _, value in measure(size, options.dimensions):
-                found.setdefault(name, {})[size] = value
-                print(f"{size:>8}  {name:<32} {value:10.4f}", flush=True)
-    smallest, largest = min(options.chunks), max(options.chunks)
-    if largest > smallest:
-        print(f"\ngrowth from {smallest} to {largest} chunks, {largest / smallest:g} times as many:")
-        for name, values in found.items():
-            print(f"  {name:<34} {values[largest] / max(values[smallest], 1e-9):8.1f}")
+    given = parser.parse_args(arguments)
+    tables = Tables(given.json)
+    for title, measure in (("The index", measure_store), ("Vectors", measure_vectors)):
+        for chunks in sorted(given.chunks):
+            for name, seconds in measure(chunks, given.dimensions):
+                tables.add(title, {"what": name, "chunks": chunks, "CPU s": seconds})
+    tables.keep()
 
 
 if __name__ == "__main__":

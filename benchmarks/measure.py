@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -20,17 +21,40 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["Row", "Tables", "apart", "forget_peak", "options", "peak_mib", "timed"]
+__all__ = [
+    "Row",
+    "Tables",
+    "apart",
+    "cpu_seconds",
+    "forget_peak",
+    "machine",
+    "median_cpu",
+    "options",
+    "peak_mib",
+    "shown",
+    "timed",
+]
 
 T = TypeVar("T")
 Row = dict[str, float | int | str]
 
 
 def timed(what: Callable[[], T]) -> tuple[T, float, float]:
-    """The result, CPU seconds (of this process) and wall seconds."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    """The result, CPU seconds (of this process and of those that it waited for) and wall seconds."""
+    wall, cpu = time.perf_counter(), cpu_seconds()
     result = what()
-    return result, time.process_time() - cpu, time.perf_counter() - wall
+    return result, cpu_seconds() - cpu, time.perf_counter() - wall
+
+
+def cpu_seconds() -> float:
+    """What this process and its finished children have used."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def median_cpu(what: Callable[[], object], repeats: int = 5) -> float:
+    """CPU seconds of the run in the middle."""
+    return statistics.median(timed(what)[1] for _ in range(repeats))
 
 
 def peak_mib() -> float:
@@ -67,16 +91,21 @@ class Tables:
         if not rows:
             print(f"\n### {title}\n\n| {' | '.join(row)} |\n|{' --- |' * len(row)}")
         rows.append(row)
-        print(f"| {' | '.join(map(_shown, row.values()))} |", flush=True)
+        print(f"| {' | '.join(map(shown, row.values()))} |", flush=True)
 
     def keep(self) -> None:
         """Write everything as JSON, if that was asked for."""
         if self.file:
-            machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-            Path(self.file).write_text(json.dumps({"machine": machine, "tables": self.found}, indent=1), "utf-8")
+            Path(self.file).write_text(json.dumps({"machine": machine(), "tables": self.found}, indent=1), "utf-8")
 
 
-def _shown(value: float | str) -> str:
+def machine() -> Row:
+    """Where this was measured, as far as it may matter."""
+    return {"cpus": os.cpu_count() or 0, "machine": platform.machine(), "python": platform.python_version()}
+
+
+def shown(value: float | str) -> str:
+    """A value as a table shows it."""
     if isinstance(value, str):
         return value
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if value >= 100 else f"{value:.3g}"

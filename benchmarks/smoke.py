@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import canaries, disk, executors, lineage, planning, write_path
+from benchmarks import canaries, disk, embedded, executors, indexing, lineage, planning, starting, write_path
 
 __all__ = ["main"]
 
@@ -10,6 +10,9 @@ __all__ = ["main"]
 def main() -> None:
     planning.main(["--lines", "1000", "2000"])
     disk.main(["--sessions", "20"])
+    starting.main(["--repeats", "1"])
+    embedded.main(["--sessions", "20", "40"])
+    indexing.main(["--chunks", "200", "--dimensions", "8"])
     executors.main(["--lines", "1000"])
     write_path.main(["--sessions", "1000", "2000", "--messages", "1000", "2000"])
     canaries.main(["--sessions", "8"])
