@@ -17,6 +17,7 @@ import pytest
 import zstandard
 
 from memprov import Selectors, Verdict, forget, open_openclaw, verify
+from memprov.core.proof import Root, Spot, surface_at
 from tests.real_stores import store_archives, unpack
 from tests.shell.proof.world import SAID, embedded, reopened
 
@@ -172,3 +173,28 @@ def test_OpenClaws_transcripts_give_the_needles_and_are_retained_by_contract(tmp
     assert before.texts == 2
     assert {"transcript_events", "session_windows"} <= {hit.spot.table for hit in before.retained}
     assert {"memory_index_chunks", "plugin_state_entries"} <= {hit.spot.table for hit in before.residue}
+
+
+def undeclared_tables(store: str, state: Path) -> set[str]:
+    found = set()
+    for path in state.rglob("*.sqlite"):
+        uri = f"file:{path}?immutable=1"
+        connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        for name in [str(row[0]) for row in names]:
+            if surface_at(store, "main", Spot(Root.STATE, path.relative_to(state).as_posix(), name)) is None:
+                found.add(name)
+        connection.close()
+    return found
+
+
+@pytest.mark.needs_store("vectors")
+def test_every_table_that_a_store_has_is_a_declared_surface(made: Path, tmp_path: Path) -> None:
+    assert undeclared_tables("memprov", made / "state") == set()
+    state = unpack(store_archives()["vectors"], tmp_path) / "before" / "state"
+    assert undeclared_tables("openclaw", state) == set()
+    careless = apsw.Connection(str(state / "agents/main/agent/openclaw-agent.sqlite"))
+    careless.execute("CREATE TABLE somebodys_copy AS SELECT * FROM memory_index_chunks")
+    list(careless.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+    careless.close()
+    assert undeclared_tables("openclaw", state) == {"somebodys_copy"}, "the twin"

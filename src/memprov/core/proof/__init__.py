@@ -7,6 +7,7 @@ purge works: what proves it may share nothing with it.
 
 from memprov.core.proof.erasure import Erasure, is_stale_rebuild
 from memprov.core.proof.needles import Encoding, Needle, NeedleSet, guises, pieces
+from memprov.core.proof.places import NeedleKind, Root, Spot, Surface
 from memprov.core.proof.receipts import (
     MAX_RECEIPT_BYTES,
     Receipt,
@@ -18,7 +19,7 @@ from memprov.core.proof.receipts import (
     sessions_named,
 )
 from memprov.core.proof.search import Match, Search
-from memprov.core.proof.surfaces import SURFACES, NeedleKind, Root, Spot, Surface, is_declared, retained_at, surface_at
+from memprov.core.proof.surfaces import SURFACES, is_declared, retained_at, surface_at
 from memprov.core.proof.verdicts import LIMITS, Control, Finding, Sighting, Verdict, Verification, judge
 
 __all__ = [

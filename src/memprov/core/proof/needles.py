@@ -16,7 +16,7 @@ from enum import StrEnum
 from ahocorasick_rs import AhoCorasick
 from attrs import frozen
 
-from memprov.core.proof.surfaces import NeedleKind
+from memprov.core.proof.places import NeedleKind
 from memprov.core.text import MIN_SNIPPET_UNITS, collapse, strip_speaker, to_bytes, u16_length
 
 __all__ = ["MAX_NEEDLES", "SHORT", "Encoding", "Needle", "NeedleSet", "guises", "pieces"]

@@ -13,7 +13,7 @@ from ahocorasick_rs import BytesAhoCorasick
 from attrs import field, frozen
 
 from memprov.core.proof.needles import SHORT, Encoding, Needle, NeedleSet, guises
-from memprov.core.proof.surfaces import NeedleKind
+from memprov.core.proof.places import NeedleKind
 from memprov.core.proof.verdicts import Control
 
 __all__ = ["Match", "Search"]

@@ -11,65 +11,12 @@ checkpoints that say why a session was kept out.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from enum import StrEnum
-from functools import lru_cache
+from memprov.core.proof.places import ANY, NeedleKind, Root, Spot, Surface, holds_spot, in_files
 
-from attrs import field, frozen
-
-__all__ = ["SURFACES", "NeedleKind", "Root", "Spot", "Surface", "is_declared", "retained_at", "surface_at"]
-
-
-class NeedleKind(StrEnum):
-    """What ``verify`` looks for: a session's id, or something that was said in it."""
-
-    ID = "id"
-    TEXT = "text"
-
-
-class Root(StrEnum):
-    """Which of a store's two directories a path is relative to."""
-
-    STATE = "state"
-    WORKSPACE = "workspace"
+__all__ = ["SURFACES", "is_declared", "retained_at", "surface_at"]
 
 
 _ID, _BOTH = frozenset({NeedleKind.ID}), frozenset(NeedleKind)
-_ANY = ("**",)
-
-
-@frozen
-class Spot:
-    """A place within a store: a file, and within a database the table (or ``free`` pages) and the group of rows."""
-
-    root: Root
-    path: str
-    table: str = ""
-    rows: str = ""
-
-    def __str__(self) -> str:
-        inner = " ".join(filter(None, (self.table, self.rows)))
-        return f"{self.root}/{self.path}" + (f" ({inner})" if inner else "")
-
-
-@frozen
-class Surface:
-    """One place, what it holds and what becomes of it. ``retained`` are the kinds of needles that stay by contract."""
-
-    name: str
-    store: str
-    root: Root
-    files: str
-    holds: str
-    purged: str = ""
-    erased: str = ""
-    tables: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
-    retained: frozenset[NeedleKind] = frozenset()
-    why: str = field(default="")
-    removal: str = field(default="")
-
 
 _PAGES = "secure_delete, VACUUM, WAL truncated"
 _FTS = "merged (`optimize`), then as its database"
@@ -88,6 +35,7 @@ def _workspace(store: str) -> tuple[Surface, ...]:
     )
 
 
+_CATALOGUE = ("sessions", "participants", "transcripts")
 _EMBEDDED = (
     Surface(
         "another agent's ledger",
@@ -95,7 +43,7 @@ _EMBEDDED = (
         Root.STATE,
         "agents/!{agent}/**",
         "memory of another agent",
-        tables=_ANY,
+        tables=ANY,
         retained=_BOTH,
         why="another agent's store",
         removal="`memprov forget --agent OTHER` with the same selection",
@@ -123,7 +71,13 @@ _EMBEDDED = (
             removal=removal,
         )
         for name, holds, tables, why, removal in (
-            ("session catalogue", "ids", ("sessions", "participants"), "the host's own list of sessions", "the host's"),
+            (
+                "session catalogue",
+                "ids",
+                ("sessions", "participants", "transcripts"),
+                "the host's own list of sessions",
+                "the host's",
+            ),
             ("tombstones", "ids", ("tombstones",), "the exclusion itself", "keep it, or the session can come back"),
         )
     ),
@@ -188,6 +142,13 @@ _EMBEDDED = (
         removal="review the file (`curatedWrites` of the report)",
     ),
     Surface("lock", "memprov", Root.STATE, "shared/*/lock", "the holder, no session"),
+    *(
+        Surface("bookkeeping", "memprov", Root.STATE, files, "versions and places, no session", tables=tables)
+        for files, tables in (
+            ("agents/{agent}/ledger.sqlite*", ("index_state",)),
+            ("shared/*/ledger.sqlite*", ("meta",)),
+        )
+    ),
 )
 
 _AGENT_DB = "agents/{agent}/agent/openclaw-agent.sqlite*"
@@ -215,7 +176,7 @@ _OPENCLAW = (
         Root.STATE,
         "agents/!{agent}/**",
         "memory of another agent",
-        tables=_ANY,
+        tables=ANY,
         retained=_BOTH,
         why="another agent's store",
         removal="`memprov forget --agent OTHER` with the same selection",
@@ -235,7 +196,7 @@ _OPENCLAW = (
         "a whole index",
         "named in a warning",
         "removed when an hour old",
-        tables=_ANY,
+        tables=ANY,
     ),
     Surface(
         "transcripts and archives (tables)",
@@ -310,8 +271,7 @@ _OPENCLAW = (
         Root.STATE,
         _SHARED_DB,
         "ids",
-        tables=("plugin_state_entries", "plugin_blob_entries"),
-        rows=_ANY,
+        tables=("plugin_state_entries", "plugin_blob_entries", "plugin_binding_approvals"),
         retained=_ID,
         why="another plugin's own",
         removal="the plugin's own",
@@ -329,6 +289,14 @@ _OPENCLAW = (
     ),
 )
 
+_OPENCLAW += tuple(
+    Surface("bookkeeping", "openclaw", Root.STATE, files, "versions, accounts, locks: no session", tables=tables)
+    for files, tables in (
+        (_AGENT_DB, ("schema_meta", "auth_*")),
+        ("state/openclaw-quarantine.sqlite*", ("**",)),
+    )
+)
+
 #: Every place that can hold memory text or a session id, the more special first.
 SURFACES: tuple[Surface, ...] = (
     *_EMBEDDED,
@@ -340,7 +308,9 @@ SURFACES: tuple[Surface, ...] = (
 
 def surface_at(store: str, agent_id: str, spot: Spot) -> Surface | None:
     """The surface that a spot of a ``memprov`` or ``openclaw`` store belongs to; ``None`` when nothing declares it."""
-    return next((surface for surface in SURFACES if surface.store == store and _holds(surface, agent_id, spot)), None)
+    return next(
+        (surface for surface in SURFACES if surface.store == store and holds_spot(surface, agent_id, spot)), None
+    )
 
 
 def retained_at(store: str, agent_id: str, spot: Spot, kind: NeedleKind) -> Surface | None:
@@ -352,33 +322,5 @@ def retained_at(store: str, agent_id: str, spot: Spot, kind: NeedleKind) -> Surf
 def is_declared(store: str, agent_id: str, root: Root, path: str) -> bool:
     """Whether a surface of the store is in this file: nothing that memprov writes may be anywhere else."""
     return any(
-        surface.store == store and surface.root is root and _glob(surface.files, agent_id).fullmatch(path)
-        for surface in SURFACES
-    )
-
-
-def _holds(surface: Surface, agent_id: str, spot: Spot) -> bool:
-    if surface.root is not spot.root or not _glob(surface.files, agent_id).fullmatch(spot.path):
-        return False
-    if surface.tables and not _matches(surface.tables, spot.table):
-        return False
-    return not surface.rows or _matches(surface.rows, spot.rows)
-
-
-def _matches(patterns: Iterable[str], name: str) -> bool:
-    return any(_glob(pattern, "").fullmatch(name) for pattern in patterns)
-
-
-_GLOB = re.compile(r"(\*\*|\*|\[!\w+\]|!\{agent\}|\{agent\})")
-
-
-@lru_cache(maxsize=512)
-def _glob(pattern: str, agent_id: str) -> re.Pattern[str]:
-    """A glob as an expression: ``*`` within a name, ``**`` across folders, ``!{agent}`` any other agent's name."""
-    agent = re.escape(agent_id)
-    meaning = {"**": ".*", "*": "[^/]*", "{agent}": agent, "!{agent}": rf"(?!{agent}/)[^/]+"}
-    parts = _GLOB.split(pattern)
-    return re.compile(
-        "".join(meaning.get(p) or (p.replace("!", "^") if p.startswith("[!") else re.escape(p)) for p in parts),
-        re.DOTALL,
+        surface.store == store and surface.root is root and in_files(surface, agent_id, path) for surface in SURFACES
     )

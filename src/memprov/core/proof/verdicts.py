@@ -14,7 +14,8 @@ from enum import StrEnum
 from attrs import evolve, field, frozen
 
 from memprov.core.proof.needles import Encoding, NeedleSet
-from memprov.core.proof.surfaces import NeedleKind, Spot, retained_at
+from memprov.core.proof.places import NeedleKind, Spot
+from memprov.core.proof.surfaces import retained_at
 from memprov.core.text import json_text
 
 __all__ = ["LIMITS", "Control", "Finding", "Sighting", "Verdict", "Verification", "judge"]
