@@ -196,6 +196,29 @@ def test_F60_what_was_said_and_asked_for_is_promoted_with_the_default_thresholds
     assert KEY not in Path(asked.store.layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
 
 
+def test_F60_a_consolidation_fires_with_the_default_thresholds_too(asked: Gateway) -> None:
+    report = consolidate(asked.store, superseding, now_ms=T + 7 * DAY)
+    assert len(report.added) == 1
+    assert [KEY in line for line in memory(asked)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("备用钥匙在蓝色花盆下面, 不要告诉别人。", "备用钥匙放哪儿了"),
+        ("予備の鍵は青い植木鉢の下にあります。", "鍵"),
+        ("여분의 열쇠는 파란 화분 아래에 있어요.", "열쇠"),
+        ("กุญแจสำรองอยู่ใต้กระถางต้นไม้สีฟ้า", "กุญแจอยู่ไหน"),
+    ],
+)
+def test_F60_a_question_in_any_script_counts(gateway: Gateway, said: str, question: str) -> None:
+    gateway.say("a1", owner(said), owner("A line that nobody asks for."))
+    gateway.ingest()
+    sync_index(gateway.store, reader=gateway.read)
+    hits = search(gateway.store, question)
+    assert len(record_recall(gateway.store, question, hits, now_ms=T + 2 * DAY).recalled) == 1
+
+
 def test_F60_a_recall_of_what_was_forgotten_since_brings_nothing_back(gateway: Gateway) -> None:
     gateway.say("a1", owner(KEY))
     gateway.say("b2", owner(BIKE))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.index import query_terms
+from memprov.core.text import query_terms
 from memprov.shell.index import reconcile, search, sync_index
 from memprov.shell.native import open_store
 from memprov.shell.native.schema import AGENT_LEDGER

@@ -309,6 +309,12 @@ def test_a_made_up_kind_or_state_is_refused_by_name(wrong: dict[str, Any]) -> No
         SessionRecord("main", "s1", **wrong)
 
 
+@pytest.mark.parametrize("wrong", ["bob", ["bob"], [None], [("profile", "bob")]])
+def test_a_participant_that_is_no_identity_is_refused_by_name(wrong: Any) -> None:
+    with pytest.raises(InputError, match=r"a participant is .*; it must be a memprov\.Identity"):
+        SessionRecord("main", "s1", participants=wrong)
+
+
 def test_a_record_is_written_whole_or_not_at_all(store: NativeStore) -> None:
     with store.layout.ledger.writing() as connection:
         connection.execute(

@@ -26,7 +26,6 @@ from memprov.core.index.planning import (
     session_text,
     sessions_to_repair,
 )
-from memprov.core.index.terms import query_terms, stands_alone
 
 __all__ = [
     "FULL_TEXT_ONLY",
@@ -54,9 +53,7 @@ __all__ = [
     "missing_texts",
     "plan_index",
     "plan_rebuild",
-    "query_terms",
     "session_path",
     "session_text",
     "sessions_to_repair",
-    "stands_alone",
 ]

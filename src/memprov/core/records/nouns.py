@@ -136,8 +136,12 @@ class Identity:
     source: str | None = None
 
 
-def _identities(values: Iterable[Identity]) -> tuple[Identity, ...]:  # `tuple` itself loses its type as a converter
-    return tuple(values)
+def _identities(values: Iterable[Identity]) -> tuple[Identity, ...]:
+    result: tuple[object, ...] = tuple(values)
+    for value in result:
+        if not isinstance(value, Identity):
+            raise InputError(f"a participant is {described(value)}; it must be a memprov.Identity")
+    return tuple(value for value in result if isinstance(value, Identity))
 
 
 def _change_token(value: str | float | None) -> str | None:

@@ -51,6 +51,7 @@ from memprov.core.text.references import SessionMatcher, references_session, ses
 from memprov.core.text.scaffolding import is_generated, is_memory_echo, unwrap
 from memprov.core.text.sections import Sections, machine_lines
 from memprov.core.text.sieve import Sieve
+from memprov.core.text.terms import query_terms, stands_alone
 
 __all__ = [
     "MIN_SNIPPET_UNITS",
@@ -94,6 +95,7 @@ __all__ = [
     "promotion_lines",
     "promotion_marker",
     "query_hash",
+    "query_terms",
     "ranged_key",
     "readable_key",
     "redact",
@@ -101,6 +103,7 @@ __all__ = [
     "scan_corpus",
     "seen_hash",
     "session_id_from_file_name",
+    "stands_alone",
     "strip_prefix",
     "strip_speaker",
     "to_bytes",

@@ -28,6 +28,7 @@ from memprov.core.text import (
     is_memory_echo,
     plain,
     query_hash,
+    query_terms,
     ranged_key,
     strip_speaker,
 )
@@ -251,7 +252,7 @@ def _said(hit: Found, query: str, by_claim: Mapping[str, list[StagedEntry]]) -> 
     """The entries of a chunk's lines that answer the query."""
     claims = dict.fromkeys(_claim(snippet_of(line)) for line in hit.text.split("\n"))
     known = [claim for claim in claims if claim in by_claim]
-    words = concept_tags(query)
+    words = (*concept_tags(query), *query_terms(query).pieces)
     meant = [claim for claim in known if any(word in claim for word in words)]
     return [entry for claim in meant or (known if hit.by_meaning else ()) for entry in by_claim[claim]]
 

@@ -21,9 +21,8 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from memprov.core.index import query_terms, stands_alone
 from memprov.core.records import OriginClass, Provenance, SessionKind, eligible, frame_recall
-from memprov.core.text import json_text
+from memprov.core.text import json_text, query_terms, stands_alone
 from memprov.core.writing import Found, RecallReport, day_of, plan_recall
 from memprov.errors import InputError, RefusedError, SchemaError
 from memprov.shell.arguments import moment, native, need, zone_of
