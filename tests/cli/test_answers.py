@@ -156,7 +156,7 @@ def test_a_report_that_cannot_be_printed_after_a_purge_says_that_the_purge_is_do
     assert ran.code == 1
     assert "the purge is done" in ran.err
     assert "run" not in ran.err
-    assert "run the command again" in run("sessions", "--store", store, *form).err
+    assert "run the command again" in run("admit", "--store", store, *form).err
 
 
 def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:

@@ -85,6 +85,8 @@ FIELDS = [
     "level",
     "suspects",
     "sharedEntries",
+    "emptiedFiles",
+    "goneMarkers",
 ]
 COUNTERS = [
     "memoryFiles",

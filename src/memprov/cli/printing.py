@@ -11,9 +11,14 @@ from contextlib import contextmanager
 
 import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
 
-__all__ = ["document", "escaped", "progress", "say", "say_error"]
+__all__ = ["document", "escaped", "progress", "say", "say_error", "table"]
+
+_ANY_WIDTH = 100_000
 
 
 def escaped(text: str) -> str:
@@ -27,6 +32,17 @@ def say(lines: Iterable[str]) -> None:
     """Print lines of text, each on one line whatever it holds."""
     for line in lines:
         click.echo(escaped(line))
+
+
+def table(rows: Iterable[tuple[str, ...]]) -> None:
+    """Print rows as aligned columns. A terminal folds what is too wide for it; elsewhere every row is one line."""
+    grid = Table.grid(padding=(0, 2))
+    for row in rows:
+        grid.add_row(*(Text(escaped(cell), overflow="fold") for cell in row))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(1, Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), grid).maximum)
+    console.print(grid)
 
 
 def say_error(message: str) -> None:

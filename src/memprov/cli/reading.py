@@ -14,7 +14,14 @@ __all__ = ["LIMITS", "describe_report", "describe_sessions", "describe_trace"]
 LIMITS = "docs/limits.md"
 
 _SHOWN = 10
-_SOURCES = {SelectionSource.UNRESOLVED: "not known here; only recorded as forgotten"}
+_SOURCES = {
+    SelectionSource.UNRESOLVED: "in no session store; recorded as forgotten",
+    SelectionSource.ORIGINS: "known by its origin rows only",
+}
+_JUDGED = {
+    "archived": "; when it began is not known: 'since' was compared with when it was archived",
+    "observed": "; when it began is not known: 'since' was compared with its first origin row",
+}
 
 
 def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
@@ -26,18 +33,23 @@ def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     for resolution in report.session_resolutions[:_SHOWN]:
         key = f"  {resolution.session_key}" if resolution.session_key else ""
         source = _SOURCES.get(resolution.source, resolution.source.value)
-        yield f"  {resolution.session_id}{key}  ({source})"
+        yield f"  {resolution.session_id}{key}  ({source}{_JUDGED.get(resolution.judged_by or '', '')})"
     yield from _more(len(report.session_resolutions))
     for match in report.participant_matches:
         kinds = ", ".join(f"{i.kind} {i.id}" for i in match.identities) or "nobody"
         yield f"  participant {match.actor_id}: {kinds}"
     yield ""
-    yield "Goes" if report.dry_run else "Gone"
+    yield "Would go" if report.dry_run else "Gone"
     yield from _gone(report)
+    yield from _shared(report)
     if plan is not None:
         yield from _files(plan)
     yield ""
-    yield "Stays, and must be reviewed"
+    if report.warnings:
+        yield "Take note"
+        yield from (f"  {warning}" for warning in report.warnings)
+        yield ""
+    yield "Would stay, and must be reviewed" if report.dry_run else "Stays, and must be reviewed"
     review = list(_review(report))
     yield from review or ["  nothing that memprov knows of"]
     yield "The transcripts themselves still hold what was said; memprov never deletes them."
@@ -45,9 +57,9 @@ def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     yield ""
 
 
-def describe_sessions(rows: Iterable[SessionRecord], forgotten: Collection[str] = ()) -> Iterator[str]:
-    """A catalogue as aligned columns: id, state, kind, key, and whatever else is known."""
-    cells = [("session id", "state", "kind", "key", "known of it")]
+def describe_sessions(rows: Iterable[SessionRecord], forgotten: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
+    """A catalogue as a table, its heading first: id, state, kind, key, and whatever else is known."""
+    yield "session id", "state", "kind", "key", "known of it"
     for row in rows:
         known = (
             ("channel", row.channel),
@@ -57,11 +69,7 @@ def describe_sessions(rows: Iterable[SessionRecord], forgotten: Collection[str] 
         )
         details = "; ".join(f"{name} {value}" for name, value in known if value)
         state = f"{row.state.value}, forgotten" if row.session_id in forgotten else row.state.value
-        cells.append((row.session_id, state, row.kind.value, row.session_key or "-", details))
-    widths = [max(len(line[column]) for line in cells) for column in range(4)]
-    for line in cells:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
-        yield "  ".join((*padded, line[4])).rstrip()
+        yield row.session_id, state, row.kind.value, row.session_key or "-", details
 
 
 def describe_trace(answer: Trace) -> Iterator[str]:
@@ -115,28 +123,39 @@ def _gone(report: Report) -> Iterator[str]:
     if report.mixed_lineage_entry_keys:
         mixed = _count(len(report.mixed_lineage_entry_keys), "entry", "entries")
         yield f"  {mixed} of them came from other sessions too, and a shared entry goes whole"
-    if report.collateral_entry_keys:
-        yield f"  {_count(len(report.collateral_entry_keys), 'unselected entry', 'unselected entries')} went along"
+
+
+def _shared(report: Report) -> Iterator[str]:
+    """The entries that go though others know them: which, where they stand, and whose they are."""
+    go = "would go" if report.dry_run else "went"
+    collateral = frozenset(report.collateral_entry_keys)
+    for entry in report.shared_entries[:_SHOWN]:
+        what = f"{go} along, unselected" if entry.entry_key in collateral else f"{go} for every agent"
+        where = ", ".join(entry.places) or "in no memory file"
+        whose = f"also of agent {' or '.join(entry.agents)}" if entry.agents else "of no agent here"
+        yield f"  {entry.entry_key} at {where}: {what}; {whose}"
+    yield from _more(len(report.shared_entries))
 
 
 def _files(plan: PurgePlan) -> Iterator[str]:
     files = [effect for effect in plan.effects if isinstance(effect, CutFile | RemoveFile)]
     for effect in files[:_SHOWN]:
         if isinstance(effect, RemoveFile):
-            yield f"           {effect.path}: the file goes"
+            yield f"           {effect.path}: the whole file"
         else:
             yield f"           {effect.path}: {sum(end - start for start, end in effect.spans)} bytes of it"
     yield from _more(len(files))
 
 
 def _review(report: Report) -> Iterator[str]:
+    written = [line.relative_path for line in report.curated_writes if line.relative_path not in report.emptied_files]
+    nameless = [key for key in report.untargetable_entry_keys if key not in report.gone_markers]
     groups = (
-        ("files that these sessions wrote", [line.relative_path for line in report.curated_writes]),
-        ("markers without an origin here", list(report.untargetable_entry_keys)),
-        ("of which another agent has the origin", list(report.sibling_entry_keys)),
+        ("files that these sessions wrote", written),
+        ("markers without an origin here", nameless),
+        ("of which another agent has the origin", [key for key in nameless if key in report.sibling_entry_keys]),
         ("lines that may be of these sessions", [f"{s.path}:{s.line}: {s.reason}" for s in report.suspects]),
         ("refusals", list(report.refusals)),
-        ("warnings", list(report.warnings)),
     )
     for title, items in groups:
         if items:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memprov.cli.options import StoreOptions, json_option, store_options
-from memprov.cli.printing import document, say
+from memprov.cli.printing import document, say, table
 from memprov.cli.reading import describe_sessions
 from memprov.core.records import SessionRecord, identity_json
 from memprov.core.text import json_text
@@ -39,7 +39,7 @@ def sessions_command(place: StoreOptions, limit: int | None, *, as_json: bool) -
     if as_json:
         document(json_text([_row(row, forgotten=row.session_id in forgotten) for row in rows], indent=2))
         return
-    say(describe_sessions(rows, forgotten))
+    table(describe_sessions(rows, forgotten))
     if len(rows) < len(known):
         say([f"{len(known) - len(rows)} older sessions are left out; --limit all shows them"])
 

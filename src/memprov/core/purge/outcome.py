@@ -38,7 +38,7 @@ from memprov.core.purge.selection import Selection
 from memprov.core.purge.texts import Texts
 from memprov.core.records import StoreIdentity, is_phase_report
 from memprov.core.state import StaleCopy
-from memprov.core.text import digest
+from memprov.core.text import WSP, digest
 
 __all__ = ["Evidence", "Outcome"]
 
@@ -144,6 +144,15 @@ class Outcome:
             warnings=tuple(sorted({*selection.warnings, *self.rest.unscanned, *self._warnings()})),
             level=level.value,
             shared_entries=self._shared(),
+            emptied_files=tuple(
+                sorted(
+                    path
+                    for changed in texts.changed
+                    if not changed.scrub.text.strip(WSP)
+                    for path in (changed.file.path, *changed.file.aliases)
+                )
+            ),
+            gone_markers=tuple(sorted(texts.keys_before - texts.marked_after - frozenset(lineage.entry_keys))),
             suspects=tuple(sorted(chain.from_iterable(read.suspects for read in texts.files))),
         )
 

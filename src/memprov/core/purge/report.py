@@ -79,7 +79,11 @@ class SharedEntry:
 
 @frozen
 class Report:
-    """What one purge removes, from where, and what stays and must be reviewed. Holds no memory text."""
+    """What one purge removes, from where, and what stays and must be reviewed. Holds no memory text.
+
+    ``emptied_files`` are memory files of which only blanks are left, under every name; ``gone_markers`` are keys that
+    are not selected and of which no marker is left. Neither is among what stays.
+    """
 
     agent_id: str
     dry_run: bool
@@ -101,6 +105,8 @@ class Report:
     level: str = "logical"
     suspects: tuple[Suspect, ...] = ()
     shared_entries: tuple[SharedEntry, ...] = ()
+    emptied_files: tuple[str, ...] = ()
+    gone_markers: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """The report as JSON values, in the documents' order of fields."""

@@ -94,6 +94,11 @@ class Texts:
         return frozenset(chain.from_iterable(facts.keys for facts in (*(f.before for f in self.files), *self.facts)))
 
     @cached_property
+    def marked_after(self) -> frozenset[str]:
+        """The keys of the live promotion markers that stay in memory files."""
+        return frozenset(chain.from_iterable(facts.keys for facts in self.facts_after))
+
+    @cached_property
     def keys_after(self) -> frozenset[str]:
         """The keys of those that stay, and of those that stay in the preimages that were scrubbed."""
         files = (facts.keys for facts in self.facts_after)
