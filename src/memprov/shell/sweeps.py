@@ -95,7 +95,7 @@ def ingest(
     if not records and (chosen is not None or store.holds_sessions()):
         return IngestReport()
     work = _Work(reader, policy, Purpose.INGESTION, records, complete=chosen is None)
-    state, admitted = work.admitted(store.ingest_state)
+    state, admitted = work.admitted(lambda ids: store.progress(ids or ()))
     reached = transcripts_within_reach(
         state, admitted, work.transcripts(admitted), earliest_day=earliest, zone=zone, max_lines=max_lines
     )

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 
 import apsw
-from attrs import define, field
+from attrs import define, evolve, field
 
 from memprov.core.records import MemoryFile
 from memprov.core.state import IngestState
@@ -33,7 +33,7 @@ from memprov.shell.native.state import (
 from memprov.shell.workspace.listing import refusal
 from memprov.shell.workspace.tree import Calls, Content, Parts, Tree
 
-__all__ = ["read_ingest_state"]
+__all__ = ["read_ingest_state", "read_progress"]
 
 _CORPUS = ("memory", ".dreams", "session-corpus")
 _ENDINGS = (".txt", ".md")
@@ -41,42 +41,46 @@ _DIARIES = ("DREAMS.md", "dreams.md")
 
 
 def read_ingest_state(layout: Layout, access: Access, session_ids: Iterable[str] | None, calls: Calls) -> IngestState:
-    """The state that a write plan is computed from.
-
-    With ids, tombstones are looked up and checkpoints read of these sessions only, besides the checkpoints of sessions
-    that have left the catalogue; hashes are read of the scopes that are asked for.
-    """
-    require_workspace(layout)
-    chosen = None if session_ids is None else tuple(session_ids)
-    tombstones, known = access.read(
-        layout.ledger,
-        lambda connection: (
-            forgotten_ids(connection, chosen),
-            frozenset[str]() if chosen is None else catalogued_ids(connection),
-        ),
+    """The state that a write plan is computed from; with ids, as far read as ``read_progress`` does."""
+    if session_ids is not None:
+        progress = read_progress(layout, access, session_ids)
+    else:
+        require_workspace(layout)
+        progress = IngestState(
+            layout.agent_id,
+            checkpoints=access.read(layout.shared, read_checkpoints),
+            seen=access.read(layout.shared, read_seen),
+            tombstones=access.read(layout.ledger, forgotten_ids),
+        )
+    entries, signals, rewinds = access.read(
+        layout.shared, lambda connection: (read_entries(connection), read_signals(connection), read_rewinds(connection))
     )
-    entries, signals, checkpoints, rewinds = access.read(
-        layout.shared,
-        lambda connection: (
-            read_entries(connection),
-            read_signals(connection),
-            read_checkpoints(connection, None if chosen is None else _keys(layout, connection, chosen, known)),
-            read_rewinds(connection),
-        ),
-    )
-    seen = access.read(layout.shared, read_seen) if chosen is None else _Seen(layout, access)
-    return IngestState(
-        agent_id=layout.agent_id,
+    return evolve(
+        progress,
         entries=entries,
         signals=frozenset(signals),
-        checkpoints=checkpoints,
-        seen=seen,
         corpus=_Corpus(layout.workspace, calls),
-        tombstones=tombstones,
         sibling_keys=read_sibling_keys(layout, access),
         rewinds=rewinds,
         diary=_diary(layout.workspace, calls),
     )
+
+
+def read_progress(layout: Layout, access: Access, session_ids: Iterable[str]) -> IngestState:
+    """How far these sessions were read, and nothing else: it decides which transcripts a sweep gets to.
+
+    Checkpoints of sessions that have left the catalogue are there as well; hashes are read of the scopes that are asked
+    for.
+    """
+    require_workspace(layout)
+    chosen = tuple(session_ids)
+    tombstones, known = access.read(
+        layout.ledger, lambda connection: (forgotten_ids(connection, chosen), catalogued_ids(connection))
+    )
+    checkpoints = access.read(
+        layout.shared, lambda connection: read_checkpoints(connection, _keys(layout, connection, chosen, known))
+    )
+    return IngestState(layout.agent_id, checkpoints=checkpoints, seen=_Seen(layout, access), tombstones=tombstones)
 
 
 def _keys(

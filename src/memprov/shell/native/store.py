@@ -36,7 +36,7 @@ from memprov.shell.native import sessions as catalogue
 from memprov.shell.native.answers import narrow_answers
 from memprov.shell.native.curated import FileRecord, ObservedWrite, Writing, file_digest, memory_path, read_file_records
 from memprov.shell.native.database import LedgerFile
-from memprov.shell.native.ingestion import read_ingest_state
+from memprov.shell.native.ingestion import read_ingest_state, read_progress
 from memprov.shell.native.layout import (
     DEFAULT_WORKSPACE,
     Layout,
@@ -197,6 +197,10 @@ class NativeStore:
         """What ingestion and backfill plan from, read without a trace; with ids, what a sweep over these plans from."""
         ids = None if session_ids is None else strings(session_ids)
         return read_ingest_state(self.layout, self._quiet, ids, self.calls)
+
+    def progress(self, session_ids: Iterable[str]) -> IngestState:
+        """How far these sessions were read, and nothing else of ``ingest_state``."""
+        return read_progress(self.layout, self._quiet, strings(session_ids))
 
     def origins_of(self, entry_keys: Iterable[str]) -> tuple[Origin, ...]:
         """Which sessions of this agent these entries come from."""
