@@ -22,6 +22,7 @@ from benchmarks.planning import PER_SESSION, SHARES, chosen
 from memprov import MemorySnapshot, Origin, Selection, Selectors, SessionRecord, StoreIdentity, preview
 from memprov.core.purge import Mapper, answer_from
 from memprov.shell.port import Answering, Neighbours, Writer
+from memprov.shell.remembering import Remembered
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 
 __all__ = ["main", "measure"]
@@ -53,7 +54,15 @@ class InMemory:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002
         return self.held
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+    def sessions_standing(self) -> object | None:
+        return None
+
+    def answering(
+        self,
+        selection: Selection,  # noqa: ARG002
+        mapper: Mapper = map,  # noqa: ARG002
+        remembered: Remembered | None = None,  # noqa: ARG002
+    ) -> Answering:
         return partial(answer_from, self.held)
 
     def exclusive(self, *, break_lock: bool = False) -> AbstractContextManager[Writer]:

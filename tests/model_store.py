@@ -10,6 +10,7 @@ from memprov import Basis, MemorySnapshot, Origin, Selection, SessionRecord, Sto
 from memprov.core.purge import Mapper, PurgeIndex, RecordTombstones, answer_from
 from memprov.core.purge import PurgeEffect as Effect
 from memprov.shell.port import Answering, Neighbours
+from memprov.shell.remembering import Remembered
 
 __all__ = ["ModelStore"]
 
@@ -45,7 +46,10 @@ class ModelStore:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.state
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+    def sessions_standing(self) -> object | None:
+        return None
+
+    def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
         return partial(answer_from, self.state)
 
     @contextmanager

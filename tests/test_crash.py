@@ -68,6 +68,7 @@ class FaultyStore:
         self.neighbours = self._inner.neighbours
         self.snapshot = self._inner.snapshot
         self.answering = self._inner.answering
+        self.sessions_standing = self._inner.sessions_standing
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:

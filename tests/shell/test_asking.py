@@ -62,7 +62,9 @@ def make_native(root: Path, snapshot: MemorySnapshot) -> Store:
 
 
 def make_openclaw(root: Path, snapshot: MemorySnapshot) -> Store:
-    write_openclaw_store(root, evolve(snapshot, stale_copies=(), sibling_keys=frozenset()), synthetic_sessions(1))
+    write_openclaw_store(
+        root, evolve(snapshot, stale_copies=(), sibling_keys=frozenset(), retained=()), synthetic_sessions(1)
+    )
     return open_openclaw(root / "state")
 
 

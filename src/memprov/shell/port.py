@@ -19,6 +19,7 @@ from memprov.core.records import Origin, SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 from memprov.core.writing import Message
 from memprov.errors import MemprovError
+from memprov.shell.remembering import Remembered
 
 __all__ = [
     "Answering",
@@ -71,7 +72,7 @@ class Writer(Protocol):
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """As ``Store.snapshot``, under the lock."""
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+    def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
         """As ``Store.answering``, under the lock."""
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
@@ -114,10 +115,14 @@ class Store(Protocol):
         With a selection, the transcripts of the selected sessions are read too, for their curated writes.
         """
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+    def sessions_standing(self) -> object | None:
+        """What is equal only while everything stands that selectors are resolved by; ``None`` where nothing tells."""
+
+    def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
         """What answers the questions of one plan for this selection, changing no byte (I3).
 
-        Each answer may hold too much and never too little (I16). ``mapper`` maps a function over files. The answering
+        Each answer may hold too much and never too little (I16). ``mapper`` maps a function over files. What is
+        ``remembered`` of an earlier plan is not read again while it stands. The answering
         raises ``RefusedError`` for what must be read and cannot be, and ``MovedError`` when files were moved about, so
         that the questions must be asked anew.
         """

@@ -30,6 +30,7 @@ from memprov.shell.carrying_out import MAX_ATTEMPTS, Corpus, Planning, Progress,
 from memprov.shell.hearing import Hearing
 from memprov.shell.port import Attesting, Store, TranscriptReader, Writer
 from memprov.shell.proof.attest import Before, attest, look_before
+from memprov.shell.remembering import Remembered
 from memprov.shell.selecting import resolve
 from memprov.shell.workspace import MovedError
 
@@ -85,17 +86,19 @@ def forget(
     selected session. Raises ``SelectorError`` before anything is read, ``RefusedError`` when nothing was changed,
     ``PartialError`` when something was; the message names what remains.
     """
+    standing = store.sessions_standing()
     selection = resolve(store, selectors)
     # What cannot be read is refused here, before even the lock is written.
-    hearing = _hearing(store, reader)
-    plan = _plan(store, selection, store.identity, level, executor, hearing=hearing)
+    hearing, remembered = _hearing(store, reader), Remembered()
+    plan = _plan(store, selection, store.identity, level, executor, hearing=hearing, remembered=remembered)
     if not selection.session_ids:
         return evolve(plan.report, dry_run=False)
     with store.exclusive(break_lock=break_lock) as writer:
-        selection = resolve(store, selectors)
+        if standing is None or store.sessions_standing() != standing:
+            selection = resolve(store, selectors)
 
         def planned(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
-            return _plan(writer, selection, store.identity, level, executor, keys, hearing, corpus)
+            return _plan(writer, selection, store.identity, level, executor, keys, hearing, corpus, remembered)
 
         before = look_before(store, frozenset(selection.session_ids)) if prove else None
         done = Purge(writer, planned, progress).carry_out()
@@ -123,14 +126,14 @@ def apply_plan(
         raise StalePlanError(
             f"the plan was made for {_place(plan)} and this store is another; nothing was changed; make a new preview"
         )
-    hearing = _hearing(store, reader)
+    hearing, remembered = _hearing(store, reader), Remembered()
     with store.exclusive(break_lock=break_lock) as writer:
         selection = resolve(store, plan.selection.selectors)
         if selection.session_ids != plan.selection.session_ids:
             raise StalePlanError(_moved_selection(plan.selection, selection))
 
         def planned(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
-            return _plan(writer, selection, store.identity, plan.level, executor, keys, hearing, corpus)
+            return _plan(writer, selection, store.identity, plan.level, executor, keys, hearing, corpus, remembered)
 
         def checked(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
             fresh = planned(keys, corpus)
@@ -169,13 +172,14 @@ def _plan(
     entry_keys: Iterable[str] = (),
     hearing: Hearing | None = None,
     corpus: Corpus | None = None,
+    remembered: Remembered | None = None,
 ) -> PurgePlan:
     """Lead the planner's dialogue with the store, from the start when files were moved about meanwhile."""
     keys, mapper = tuple(entry_keys), _mapper(executor)
     for _ in range(MAX_ATTEMPTS):
         asking = plan_by_asking(identity, selection, level=level, entry_keys=keys, mapper=mapper)
         with suppress(MovedError):
-            answering = (corpus or Corpus()).kept_by(asked.answering(selection, mapper))
+            answering = (corpus or Corpus()).kept_by(asked.answering(selection, mapper, remembered))
             return answered(asking, answering if hearing is None else hearing.answering(answering, selection))
     raise StaleStateError(f"files below {identity.workspace_root} were moved about while they were being read")
 

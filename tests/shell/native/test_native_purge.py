@@ -53,6 +53,7 @@ from memprov.core.writing import RecordOrigins, StageEntries
 from memprov.errors import LockHeldError, PartialError, SelectorError, StalePlanError
 from memprov.shell.native import NativeStore, NativeWriter, open_store
 from memprov.shell.port import Answering, Neighbours
+from memprov.shell.remembering import Remembered
 from memprov.shell.statements import transaction
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 from tests.core.worlds import corpus_line
@@ -106,8 +107,11 @@ class Watched:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.inner.snapshot(selection)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
-        return self.inner.answering(selection, mapper)
+    def sessions_standing(self) -> object | None:
+        return self.inner.sessions_standing()
+
+    def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
+        return self.inner.answering(selection, mapper, remembered)
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[WatchedWriter]:
@@ -124,8 +128,8 @@ class WatchedWriter:
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         return self.inner.snapshot(selection)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
-        return self.inner.answering(selection, mapper)
+    def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
+        return self.inner.answering(selection, mapper, remembered)
 
     def admit(self, effects: tuple[Effect, ...]) -> None:
         self.inner.admit(effects)

@@ -7,8 +7,9 @@ rows of their kind are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TypeVar
 
 import apsw
 from attrs import frozen
@@ -42,6 +43,7 @@ from memprov.core.state import ChunkTable
 from memprov.core.text import Gate, SessionMatcher, json_text, to_bytes
 from memprov.shell.cells import Value, from_raw, integer, text
 from memprov.shell.native.curated import read_ledger_writes
+from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.reader import (
     TELLING,
@@ -55,10 +57,13 @@ from memprov.shell.native.reader import (
     require_workspace,
 )
 from memprov.shell.native.sessions import read_internal_ids
+from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.statements import batches, json_array
-from memprov.shell.workspace import Calls, WorkspaceReading, reading
+from memprov.shell.workspace import Calls, WorkspaceReading, reading_of
 
 __all__ = ["NativeAnswering", "narrow_answers"]
+
+_A = TypeVar("_A")
 
 #: For how many sessions a table is searched by name before all of it is read.
 _FEW = 16
@@ -72,15 +77,15 @@ class NativeAnswering:
     access: Access
     workspace: WorkspaceReading
     now: float
+    remembered: Remembered
 
     def __call__(self, question: Question) -> Answer:
         """See ``memprov.shell.port.Answering``."""
-        read, ledger, shared = self.access.read, self.layout.ledger, self.layout.shared
         match question:
             case OriginsOf():
-                return read(ledger, partial(_origins, question=question, agent_id=self.layout.agent_id))
+                return self._ledger(question, partial(_origins, question=question, agent_id=self.layout.agent_id))
             case KeyOwners():
-                mine = read(ledger, partial(_known, entry_keys=question.entry_keys))
+                mine = self._ledger(question, partial(_known, entry_keys=question.entry_keys))
                 return KnownKeys(mine, self._sibling_keys(question.entry_keys))
             case CorpusOf():
                 return self.workspace.corpus(question.sessions)
@@ -88,19 +93,29 @@ class NativeAnswering:
                 return ()  # transcripts are the host's
             case TextsUnder():
                 files, facts = self.workspace.memory(question)
-                return MemoryTexts(files, read(shared, partial(_preimages, rules=question.rules)), facts)
+                return MemoryTexts(files, self._shared(question, partial(_preimages, rules=question.rules)), facts)
             case RecallUnder():
-                return read(shared, partial(_recall, rules=question.rules))
+                return self._shared(question, partial(_recall, rules=question.rules))
             case IndexUnder():
-                return read(ledger, partial(_index, question=question, agent_id=self.layout.agent_id))
+                return self._ledger(question, partial(_index, question=question, agent_id=self.layout.agent_id))
             case CarriersOf():
                 gate = Gate(question.entry_keys)
-                chunks = read(ledger, partial(_carriers, gate=gate))
-                return Carriers(read(shared, partial(_sifted_preimages, gate=gate)), chunks)
+                chunks = self._ledger(question, partial(_carriers, gate=gate))
+                return Carriers(self._shared(question, partial(_sifted_preimages, gate=gate)), chunks)
             case StateUnder():
-                return read(shared, partial(_state, question=question))
+                return self._shared(question, partial(_state, question=question))
             case RestOf():
                 return self._rest(question)
+
+    def _ledger(self, question: Question, use: Callable[[apsw.Connection], _A]) -> _A:
+        return self._read(self.layout.ledger, question, use)
+
+    def _shared(self, question: Question, use: Callable[[apsw.Connection], _A]) -> _A:
+        return self._read(self.layout.shared, question, use)
+
+    def _read(self, file: LedgerFile, question: Question, use: Callable[[apsw.Connection], _A]) -> _A:
+        standing = standing_of([file.path])
+        return self.remembered.recall((file.path, question), standing, lambda: self.access.read(file, use))
 
     def _sibling_keys(self, entry_keys: frozenset[str]) -> frozenset[str]:
         """Which of these have an origin in the ledger of another agent of the same workspace (D17)."""
@@ -131,10 +146,13 @@ class NativeAnswering:
         )
 
 
-def narrow_answers(layout: Layout, access: Access, now: float, mapper: Mapper, calls: Calls) -> NativeAnswering:
+def narrow_answers(
+    layout: Layout, access: Access, now: float, mapper: Mapper, calls: Calls, remembered: Remembered | None = None
+) -> NativeAnswering:
     """What answers the questions of one plan. The workspace is listed now."""
     require_workspace(layout)
-    return NativeAnswering(layout, access, reading(layout.workspace, mapper, calls), now)
+    remembered = remembered or Remembered()
+    return NativeAnswering(layout, access, reading_of(layout.workspace, mapper, calls, remembered), now, remembered)
 
 
 def _origins(connection: apsw.Connection, question: OriginsOf, agent_id: str) -> OriginTable:

@@ -51,6 +51,7 @@ from memprov.shell.native.selecting import named_origins, read_neighbours
 from memprov.shell.native.transcripts import Followed, unfollowed
 from memprov.shell.native.writer import NativeWriter, writing
 from memprov.shell.port import Answering, Neighbours, ReceiptLog, Spoken
+from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
@@ -119,9 +120,19 @@ class NativeStore:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
         return read_snapshot(self.layout, self._quiet, self.clock, self.calls)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+    def sessions_standing(self) -> object | None:
+        """What is equal only while no agent's ledger changed."""
+        layout = self.layout
+        return standing_of([layout.ledger.path, *(layout.ledger_of(agent).path for agent in layout.other_agents())])
+
+    def answering(
+        self,
+        selection: Selection,  # noqa: ARG002  # transcripts are the host's
+        mapper: Mapper = map,
+        remembered: Remembered | None = None,
+    ) -> Answering:
         """What answers the questions of one plan, changing no byte (I3)."""
-        return narrow_answers(self.layout, self._quiet, self.clock(), mapper, self.calls)
+        return narrow_answers(self.layout, self._quiet, self.clock(), mapper, self.calls, remembered)
 
     def spoken(self) -> tuple[Spoken, ...]:
         """Nothing: transcripts are the host's."""

@@ -57,6 +57,7 @@ from memprov.shell.native.receipts import append_receipt
 from memprov.shell.native.state_writer import apply_shared
 from memprov.shell.native.transcripts import Followed, mark_followed
 from memprov.shell.port import Answering
+from memprov.shell.remembering import Remembered
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import transaction
 from memprov.shell.vectors.mirror import purge_mirror, reflect
@@ -88,9 +89,14 @@ class NativeWriter:
         """As ``NativeStore.snapshot``, under the lock."""
         return read_snapshot(self.layout, self, self.clock, self.calls)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:  # noqa: ARG002
+    def answering(
+        self,
+        selection: Selection,  # noqa: ARG002  # transcripts are the host's
+        mapper: Mapper = map,
+        remembered: Remembered | None = None,
+    ) -> Answering:
         """As ``NativeStore.answering``, under the lock."""
-        return narrow_answers(self.layout, self, self.clock(), mapper, self.calls)
+        return narrow_answers(self.layout, self, self.clock(), mapper, self.calls, remembered)
 
     def ingest_state(self, session_ids: Iterable[str] | None = None) -> IngestState:
         """As ``NativeStore.ingest_state``, under the lock."""

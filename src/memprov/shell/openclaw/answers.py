@@ -7,11 +7,14 @@ their kind are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from typing import TypeVar
 
 from attrs import frozen
 
+from memprov.core.lineage import OriginTable
 from memprov.core.purge import (
     Answer,
     Carriers,
@@ -52,11 +55,14 @@ from memprov.shell.openclaw.reader import (
 )
 from memprov.shell.openclaw.sessions import SessionList
 from memprov.shell.openclaw.state import read_ledger_writes, read_part, read_preimages, read_recall
+from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.statements import json_array
-from memprov.shell.workspace import Calls, WorkspaceReading, reading
+from memprov.shell.workspace import Calls, WorkspaceReading, reading_of
 
 __all__ = ["OpenClawAnswering", "narrow_answers"]
+
+_A = TypeVar("_A")
 
 #: For how many sessions a table is searched by name before all of it is read.
 _FEW = 16
@@ -71,16 +77,16 @@ class OpenClawAnswering:
     selection: Selection
     workspace: WorkspaceReading
     now: float
+    remembered: Remembered
 
     def __call__(self, question: Question) -> Answer:
         """See ``memprov.shell.port.Answering``."""
-        read, agent, shared, keys = self.access.read, self._agent, self._shared, self.layout.place.keys
+        read, shared, keys, agent_id = self.access.read, self._shared, self.layout.place.keys, self.layout.agent_id
         match question:
             case OriginsOf():
-                own = partial(origins_of, agent_id=self.layout.agent_id)
-                return read(agent, lambda r: own(r, session_ids=question.session_ids, entry_keys=question.entry_keys))
+                return self._own(question, partial(_origins, question=question, agent_id=agent_id))
             case KeyOwners():
-                mine = read(agent, partial(entry_keys_of, agent_id=self.layout.agent_id, among=question.entry_keys))
+                mine = self._own(question, partial(entry_keys_of, agent_id=agent_id, among=question.entry_keys))
                 return KnownKeys(mine, read_sibling_keys(self.layout, self.access, question.entry_keys))
             case CorpusOf():
                 return self.workspace.corpus(question.sessions)
@@ -95,12 +101,17 @@ class OpenClawAnswering:
                 return self._index(question)
             case CarriersOf():
                 gate = Gate(question.entry_keys)
-                return Carriers(_sifted(self._preimages, gate), read(agent, partial(_carriers, gate=gate)))
+                return Carriers(_sifted(self._preimages, gate), self._own(question, partial(_carriers, gate=gate)))
             case StateUnder():
                 ids, events = question.rules.session_ids, _events_gate(question)
                 return read(shared, lambda r: read_part(r, keys, self._now_ms, ids, events))
             case RestOf():
                 return self._rest(question)
+
+    def _own(self, question: Question, use: Callable[[Reader], _A]) -> _A:
+        """Read the agent's own database."""
+        standing = standing_of([self._agent.path])
+        return self.remembered.recall(question, standing, lambda: self.access.read(self._agent, use))
 
     @property
     def _agent(self) -> Database:
@@ -120,13 +131,26 @@ class OpenClawAnswering:
         return self.access.read(self._shared, lambda reader: read_preimages(reader, keys, now_ms))
 
     @cached_property
+    def _sessions_standing(self) -> object | None:
+        """Of the sessions and their transcripts, wherever those are."""
+        sessions = self.layout.sessions
+        found = standing_of([self._agent.path, sessions.database])
+        beside = standing_of(path for top in sessions.archive_directories for path in _files_in(top))
+        return None if found is None or beside is None else (found, beside)
+
+    @cached_property
     def _sessions(self) -> SessionList:
-        return read_catalogue(self.layout, self.access)
+        read = partial(read_catalogue, self.layout, self.access)
+        return self.remembered.recall("sessions", self._sessions_standing, read)
 
     @cached_property
     def _transcripts(self) -> TranscriptSearch:
         if not self.selection.session_ids:
             return TranscriptSearch((), (), frozenset(), ())
+        name = ("transcripts", self.selection.session_ids)
+        return self.remembered.recall(name, self._sessions_standing, self._search)
+
+    def _search(self) -> TranscriptSearch:
         head = f"sessions/{self.layout.agent_id}/"
         where, bindings = "c.path >= ? AND c.path < ?", (head, f"{head[:-1]}0")  # what begins with the head
         database, _ = find_session_database(self.layout, self.access)
@@ -149,7 +173,7 @@ class OpenClawAnswering:
         agent_id = self.layout.agent_id
         mine = frozenset(session_id for owner, session_id in self._sessions.internal if owner == agent_id)
         internal = mine | self._transcripts.internal
-        return self.access.read(self._agent, partial(_index, question=question, internal=internal))
+        return self._own(question, partial(_index, question=question, internal=internal))
 
     def _rest(self, question: RestOf) -> Surroundings:
         keys, config = self.layout.place.keys, self.layout.config
@@ -170,10 +194,29 @@ class OpenClawAnswering:
 
 
 def narrow_answers(
-    layout: Layout, access: Access, selection: Selection, now: float, mapper: Mapper, calls: Calls
+    layout: Layout,
+    access: Access,
+    selection: Selection,
+    now: float,
+    mapper: Mapper,
+    calls: Calls,
+    remembered: Remembered | None = None,
 ) -> OpenClawAnswering:
     """What answers the questions of one plan for a selection. The workspace is listed now."""
-    return OpenClawAnswering(layout, access, selection, reading(layout.place.workspace, mapper, calls), now)
+    remembered = remembered or Remembered()
+    workspace = reading_of(layout.place.workspace, mapper, calls, remembered)
+    return OpenClawAnswering(layout, access, selection, workspace, now, remembered)
+
+
+def _files_in(directory: str) -> Iterator[str]:
+    try:
+        yield from sorted(entry.path for entry in os.scandir(directory))
+    except OSError:
+        return
+
+
+def _origins(reader: Reader, question: OriginsOf, agent_id: str) -> OriginTable:
+    return origins_of(reader, agent_id, question.session_ids, question.entry_keys)
 
 
 def _under(preimages: tuple[Preimage, ...], rules: ScrubRules) -> tuple[Preimage, ...]:

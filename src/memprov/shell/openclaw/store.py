@@ -28,6 +28,7 @@ from memprov.shell.openclaw.selecting import named_origins, read_beginnings, rea
 from memprov.shell.openclaw.spoken import read_spoken
 from memprov.shell.openclaw.writer import OpenClawWriter
 from memprov.shell.port import Answering, Neighbours, ReceiptLog, Spoken, Writer
+from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.shell.workspace import CALLS, Calls, settle
@@ -73,9 +74,23 @@ class OpenClawStore:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
         return read_snapshot(self.layout, QuietAccess(self.sleep), selection, self.clock)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+    def sessions_standing(self) -> object | None:
+        """What is equal only while no agent's database, and not the session database, changed."""
+        config = self.layout.config
+        agents = (config.agent_database(agent).path for agent in config.agents())
+        return standing_of([self.layout.sessions.database, *agents])
+
+    def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
         """What answers the questions of one plan, changing no byte (I3)."""
-        return narrow_answers(self.layout, QuietAccess(self.sleep), selection, self.clock(), mapper, self.calls)
+        return narrow_answers(
+            self.layout,
+            QuietAccess(self.sleep),
+            selection,
+            self.clock(),
+            mapper,
+            self.calls,
+            remembered,
+        )
 
     def spoken(self) -> tuple[Spoken, ...]:
         """What the retained transcripts say, read as ingestion reads them, in memory (D20, D23)."""

@@ -38,6 +38,7 @@ from memprov.shell.openclaw.receipts import append_receipt, receipts_beside
 from memprov.shell.openclaw.state_writer import StateWriter
 from memprov.shell.openclaw.values import is_storable
 from memprov.shell.port import Answering
+from memprov.shell.remembering import Remembered
 from memprov.shell.sqlite import Database, OrdinaryAccess
 from memprov.shell.workspace import Calls, cut_file, remove_file
 
@@ -59,9 +60,9 @@ class OpenClawWriter:
         """As ``Store.snapshot``, under the lock; a busy writer elsewhere in the databases does not disturb it."""
         return read_snapshot(self.layout, OrdinaryAccess(), selection, self.clock)
 
-    def answering(self, selection: Selection, mapper: Mapper = map) -> Answering:
+    def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
         """As ``Store.answering``, under the lock."""
-        return narrow_answers(self.layout, OrdinaryAccess(), selection, self.clock(), mapper, self.calls)
+        return narrow_answers(self.layout, OrdinaryAccess(), selection, self.clock(), mapper, self.calls, remembered)
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""

@@ -33,12 +33,18 @@ class Listed:
     inode: Inode
     size: int
     modified_ns: int
+    changed_ns: int
     unnamed_links: int
 
     @property
     def path(self) -> str:
         """The name that the report uses."""
         return self.names[0]
+
+    @property
+    def touched_ns(self) -> int:
+        """When its content or anything else about it last changed."""
+        return max(self.modified_ns, self.changed_ns)
 
     def with_text(self, data: bytes) -> MemoryFile:
         """The file as a plan reads it."""
@@ -83,6 +89,7 @@ def _grouped(files: Mapping[str, os.stat_result], named: Counter[Inode]) -> tupl
             inode=inode,
             size=files[names[0]].st_size,
             modified_ns=files[names[0]].st_mtime_ns,
+            changed_ns=files[names[0]].st_ctime_ns,
             # on a case-blind disk there are more names than links
             unnamed_links=max(0, files[names[0]].st_nlink - named[inode]),
         )

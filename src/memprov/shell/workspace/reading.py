@@ -6,7 +6,7 @@ Reading changes nothing (I3). ``MovedError`` says that files were moved about an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -16,12 +16,13 @@ from memprov.core.purge import FileFacts, Mapper, Sifting, TextsUnder, sifting_o
 from memprov.core.records import MemoryFile
 from memprov.core.state import Sibling, SiblingIndex, StaleCopy, sibling_views
 from memprov.core.text import Gate, SessionMatcher, corpus_gate, is_readable, to_text
+from memprov.shell.remembering import Remembered, has_settled
 from memprov.shell.workspace.listing import MovedError, list_places
 from memprov.shell.workspace.places import Listed, Places, places_of, read_each
 from memprov.shell.workspace.scan import read_copies, steadily
 from memprov.shell.workspace.tree import Calls, Tree
 
-__all__ = ["WorkspaceReading", "reading"]
+__all__ = ["WorkspaceReading", "reading_of"]
 
 _A = TypeVar("_A")
 
@@ -38,18 +39,19 @@ class WorkspaceReading:
     places: Places
     mapper: Mapper
     calls: Calls
+    remembered: Remembered
 
-    def corpus(self, sessions: SessionMatcher, among: Iterable[Listed] | None = None) -> tuple[MemoryFile, ...]:
-        """The corpus files that may hold a line of these sessions; ``among``, where others are known not to."""
+    def corpus(self, sessions: SessionMatcher) -> tuple[MemoryFile, ...]:
+        """The corpus files that may hold a line of these sessions."""
         if not sessions.session_ids:
             return ()
-        files = self.places.corpus if among is None else among
-        return tuple(self._each(files, partial(_corpus_file, corpus_gate(sessions))))
+        use = partial(_corpus_file, corpus_gate(sessions))
+        return tuple(self._each(("corpus", sessions), self.places.corpus, use))
 
     def memory(self, question: TextsUnder) -> tuple[tuple[MemoryFile, ...], tuple[FileFacts, ...]]:
         """The memory files that may change, and what the report needs of the others."""
         sifting = sifting_of(question, sum(file.size for file in self.places.memory))
-        found = list(self._each(self.places.memory, partial(_memory_file, sifting)))
+        found = list(self._each(("memory", question), self.places.memory, partial(_memory_file, sifting)))
         files = tuple(file for file in found if isinstance(file, MemoryFile))
         return files, tuple(facts for facts in found if isinstance(facts, FileFacts))
 
@@ -57,7 +59,9 @@ class WorkspaceReading:
         """The other agents of the workspace, their indexes compared with the files that they were made from."""
         paths = frozenset(path for index in indexes for path, _ in index.sources)
         files = [file for file in self.places.memory if not paths.isdisjoint(file.names)]
-        return sibling_views(indexes, {name: digest for names, digest in self._each(files, _digest) for name in names})
+        return sibling_views(
+            indexes, {name: digest for names, digest in self._each("digests", files, _digest) for name in names}
+        )
 
     def stale_copies(self, now: float) -> tuple[StaleCopy, ...]:
         """What is known of left-over copies (D18)."""
@@ -66,16 +70,25 @@ class WorkspaceReading:
         with Tree(self.root, self.calls) as tree:
             return read_copies(tree, self.places.copies, now)
 
-    def _each(self, files: Iterable[Listed], use: Callable[[Listed, bytes], _A | None]) -> Iterator[_A]:
-        work = partial(_work, self.root, self.calls, use)
-        for results in self.mapper(work, _batches(files)):
-            yield from results
+    def _each(self, name: Hashable, files: Iterable[Listed], use: Callable[[Listed, bytes], _A | None]) -> Iterator[_A]:
+        """What ``use`` makes of each file, if anything, in order. What it made of one that stands is remembered."""
+        listed = tuple(files)
+        known: dict[Listed, _A | None] = self.remembered.recall(name, standing="files", read=dict)
+        found = {file: known[file] for file in listed if file in known}
+        batches = tuple(_batches(file for file in listed if file not in found))
+        for batch, results in zip(
+            batches, self.mapper(partial(_work, self.root, self.calls, use), batches), strict=True
+        ):
+            found.update(zip(batch, results, strict=True))
+        known.clear()
+        known.update((file, made) for file, made in found.items() if has_settled(file.touched_ns))
+        yield from (made for file in listed if (made := found[file]) is not None)
 
 
-def reading(root: str, mapper: Mapper, calls: Calls) -> WorkspaceReading:
+def reading_of(root: str, mapper: Mapper, calls: Calls, remembered: Remembered) -> WorkspaceReading:
     """List a workspace; what is not there is empty. Raises as ``scan`` does."""
     places = steadily(root, calls, lambda tree: places_of(list_places(tree, ())), Places())
-    return WorkspaceReading(root, places, mapper, calls)
+    return WorkspaceReading(root, places, mapper, calls, remembered)
 
 
 def _batches(files: Iterable[Listed]) -> Iterator[tuple[Listed, ...]]:
@@ -92,14 +105,16 @@ def _batches(files: Iterable[Listed]) -> Iterator[tuple[Listed, ...]]:
         yield tuple(batch)
 
 
-def _work(root: str, calls: Calls, use: Callable[[Listed, bytes], _A | None], batch: tuple[Listed, ...]) -> list[_A]:
+def _work(
+    root: str, calls: Calls, use: Callable[[Listed, bytes], _A | None], batch: tuple[Listed, ...]
+) -> list[_A | None]:
     """One batch, wherever this runs."""
     try:
         tree = Tree(root, calls)
     except (FileNotFoundError, NotADirectoryError):
         raise MovedError from None
     with tree:
-        return [found for found in read_each(batch, tree, use) if found is not None]
+        return list(read_each(batch, tree, use))
 
 
 def _digest(listed: Listed, data: bytes) -> tuple[tuple[str, ...], str]:
