@@ -23,8 +23,10 @@ from memprov.shell.remembering import Remembered
 
 __all__ = [
     "Answering",
+    "Attesting",
     "Neighbours",
     "ProvableStore",
+    "ReceiptLog",
     "Spoken",
     "Store",
     "TranscriptReader",

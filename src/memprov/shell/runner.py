@@ -83,8 +83,8 @@ def forget(
     ``prove`` looks for the sessions before and afterwards, as ``verify`` does, and the receipt says what was found.
     Safe to run again at any time, also after a crash at any point (I5). ``break_lock`` takes over a lock whose owner
     cannot be judged from here, never a live one (D19). ``reader`` is as for ``preview``; it is asked once about each
-    selected session. Raises ``SelectorError`` before anything is read, ``RefusedError`` when nothing was changed,
-    ``PartialError`` when something was; the message names what remains.
+    selected session, and once more to ``prove``. Raises ``SelectorError`` before anything is read, ``RefusedError``
+    when nothing was changed, ``PartialError`` when something was; the message names what remains.
     """
     standing = store.sessions_standing()
     selection = resolve(store, selectors)
@@ -100,7 +100,7 @@ def forget(
         def planned(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
             return _plan(writer, selection, store.identity, level, executor, keys, hearing, corpus, remembered)
 
-        before = look_before(store, frozenset(selection.session_ids)) if prove else None
+        before = look_before(store, frozenset(selection.session_ids), reader) if prove else None
         done = Purge(writer, planned, progress).carry_out()
         return _testified(writer, done, planned, before)
 
@@ -141,7 +141,7 @@ def apply_plan(
                 raise StalePlanError(_stale(added))
             return fresh
 
-        before = look_before(store, frozenset(selection.session_ids)) if prove else None
+        before = look_before(store, frozenset(selection.session_ids), reader) if prove else None
         done = Purge(writer, checked, progress).carry_out()
         return _testified(writer, done, planned, before)
 

@@ -16,10 +16,10 @@ import apsw
 import pytest
 import zstandard
 
-from memprov import Selectors, Verdict, forget, open_openclaw, verify
+from memprov import Message, Selectors, SessionRecord, Verdict, forget, open_openclaw, verify
 from memprov.core.proof import Root, Spot, surface_at
 from tests.real_stores import store_archives, unpack
-from tests.shell.proof.world import SAID, embedded, reopened
+from tests.shell.proof.world import NOW, SAID, embedded, reopened
 
 MONDAY = Selectors(sessions=["monday-chat"])
 TEXT = SAID["monday-chat"]
@@ -137,6 +137,23 @@ def test_what_cannot_be_read_is_not_proven(purged: Path, place: str) -> None:
 def test_without_a_text_to_look_for_nothing_is_proven(purged: Path) -> None:
     store = reopened(purged)
     assert verify(store, MONDAY).verdict is Verdict.CANNOT_PROVE
+
+
+def test_a_hosts_reader_gives_what_was_said_and_its_failure_is_not_hidden(purged: Path) -> None:
+    asked: list[str] = []
+
+    def reader(session: SessionRecord) -> list[Message]:
+        asked.append(session.session_id)
+        return [Message("user", SAID[session.session_id], number=2, timestamp_ms=NOW, sender_is_owner=True)]
+
+    def failing(session: SessionRecord) -> list[Message]:
+        raise OSError(session.session_id)
+
+    proven = verify(reopened(purged), MONDAY, reader=reader)
+    assert proven.verdict is Verdict.CLEAN
+    assert proven.texts == 1
+    assert asked == ["monday-chat"]
+    assert verify(reopened(purged), MONDAY, reader=failing).verdict is Verdict.CANNOT_PROVE
 
 
 def test_I12_a_session_whose_id_is_longer_is_no_residue_and_its_twin_is_found(purged: Path) -> None:

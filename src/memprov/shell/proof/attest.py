@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from memprov.core.proof import Control, NeedleKind, NeedleSet, Receipt, Verification, attested
 from memprov.core.purge import PurgePlan
 from memprov.errors import InputError
-from memprov.shell.port import Attesting, ProvableStore, Store
+from memprov.shell.port import Attesting, ProvableStore, Store, TranscriptReader
 from memprov.shell.proof.scan import scan_store
 from memprov.shell.proof.sources import look_for
 
@@ -33,13 +33,13 @@ class Before:
         return evolve(seen, controls=(*seen.controls, self.control))
 
 
-def look_before(store: Store, session_ids: frozenset[str]) -> Before:
+def look_before(store: Store, session_ids: frozenset[str], reader: TranscriptReader | None = None) -> Before:
     """Look for the sessions once before they are forgotten. Raises ``InputError`` for a store that cannot say what was
     said.
     """
     if not isinstance(store, ProvableStore):
         raise InputError("this store cannot say what was said in a session, so nothing can be proven of it")
-    looked = look_for(store, session_ids)
+    looked = look_for(store, session_ids, reader=reader)
     found = {hit.needle for hit in scan_store(store.identity, looked.needles).hits}
     kept = tuple(n for n in looked.needles.needles if n.kind is NeedleKind.ID or n.name in found)
     seen = evolve(looked.needles, needles=kept)
