@@ -34,7 +34,7 @@ from memprov.core.lineage import PublicationOutcome
 from memprov.core.writing import Thresholds, day_of, plan_promotion
 from memprov.errors import ConflictError, MemprovError
 from memprov.shell.arguments import call, moment, native, optional, zone_of
-from memprov.shell.native import NativeStore, NativeWriter
+from memprov.shell.native import NativeStore, NativeWriter, embedded_only
 from memprov.shell.workspace.publish import PublicationError
 
 __all__ = ["ConsolidationModel", "consolidate"]
@@ -49,6 +49,7 @@ class ConsolidationModel(Protocol):
         """Decide. ``read_decisions`` makes decisions of a model's JSON."""
 
 
+@embedded_only
 def consolidate(
     store: NativeStore,
     model: ConsolidationModel,

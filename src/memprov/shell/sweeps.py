@@ -48,7 +48,7 @@ from memprov.core.writing import (
 )
 from memprov.errors import InputError
 from memprov.shell.arguments import call, moment, native, need, optional, zone_of
-from memprov.shell.native import NativeStore, NativeWriter
+from memprov.shell.native import NativeStore, NativeWriter, embedded_only
 from memprov.shell.port import TranscriptReader, failure
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
 _States = Callable[[Iterable[str] | None], IngestState]
 
 
+@embedded_only
 def ingest(
     store: NativeStore,
     reader: TranscriptReader,
@@ -111,6 +112,7 @@ def ingest(
     return evolve(plan.report, failed=work.failed, more=plan.report.more or not work.exhausted)
 
 
+@embedded_only
 def backfill(
     store: NativeStore,
     reader: TranscriptReader,
@@ -148,6 +150,7 @@ def backfill(
     return evolve(plan.report, failed=work.failed)
 
 
+@embedded_only
 def rollback_backfill(store: NativeStore, *, now_ms: int | None = None) -> RollbackReport:
     """Take back what backfills brought in and nothing else did. A tombstone is never lifted (report B40)."""
     now = moment(native(store), now_ms)
@@ -160,6 +163,7 @@ def rollback_backfill(store: NativeStore, *, now_ms: int | None = None) -> Rollb
     return plan.report
 
 
+@embedded_only
 def promote(
     store: NativeStore,
     *,
@@ -187,6 +191,7 @@ def promote(
     return plan.report
 
 
+@embedded_only
 def annotate_entry(
     store: NativeStore,
     entry_key: str,
@@ -211,6 +216,7 @@ def annotate_entry(
     return bool(effects)
 
 
+@embedded_only
 def prepare_narrative(
     store: NativeStore, source_keys: Iterable[str], *, context_blocks: int = CONTEXT_BLOCKS
 ) -> PendingNarrative:
@@ -224,6 +230,7 @@ def prepare_narrative(
     return evolve(pending, origins=_lineage(store, state, pending)[0])
 
 
+@embedded_only
 def publish_narrative(
     store: NativeStore, narrative: PendingNarrative, *, zone: tzinfo = UTC, now_ms: int | None = None
 ) -> Dropped | None:

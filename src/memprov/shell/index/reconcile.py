@@ -18,7 +18,7 @@ from memprov.core.writing import Purpose, decide_admission
 from memprov.shell.arguments import native
 from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.search import reading
-from memprov.shell.native import NativeStore
+from memprov.shell.native import NativeStore, embedded_only
 from memprov.shell.native.curated import file_digest
 from memprov.shell.native.ledger import FULL_TEXTS, delete_chunks, raise_revision
 from memprov.shell.native.sessions import forgotten_ids, read_sessions
@@ -56,6 +56,7 @@ class ReconcileReport:
         return not any(getattr(self, field.name) for field in fields(ReconcileReport) if field.name != "repaired")
 
 
+@embedded_only
 def reconcile(store: NativeStore, *, repair: bool = False) -> ReconcileReport:
     """Compare the parts of the index; with ``repair``, under the lock, take away what does not belong."""
     native(store)

@@ -29,7 +29,7 @@ from memprov.shell.arguments import moment, native, need, zone_of
 from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.embedding import Embedder, embed
 from memprov.shell.index.ledger import revision_of
-from memprov.shell.native import NativeStore
+from memprov.shell.native import NativeStore, embedded_only
 from memprov.shell.native.curated import file_digest
 from memprov.shell.native.reader import QuietReading
 from memprov.shell.vectors import ExactVectors, SqliteVecVectors, VectorIndex, VectorMemory
@@ -77,6 +77,7 @@ class Hit:
         return frame_recall(self.text, self.provenance, source=f"{self.path}#L{self.start_line}-L{self.end_line}")
 
 
+@embedded_only
 def search(
     store: NativeStore,
     query: str,
@@ -108,6 +109,7 @@ def search(
     return hits
 
 
+@embedded_only
 def record_recall(
     store: NativeStore, query: str, hits: Iterable[Hit], *, zone: tzinfo = UTC, now_ms: int | None = None
 ) -> RecallReport:

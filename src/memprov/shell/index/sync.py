@@ -39,7 +39,7 @@ from memprov.shell.arguments import native, need
 from memprov.shell.index.embedding import Embedder, embed, read_cache
 from memprov.shell.index.files import file_look, files_seen, read_memory_files, recorded_classes
 from memprov.shell.index.ledger import Publication, note_standing, read_index_state, read_standing
-from memprov.shell.native import NativeStore, NativeWriter
+from memprov.shell.native import NativeStore, NativeWriter, embedded_only
 from memprov.shell.native.reader import QuietReading
 from memprov.shell.native.transcripts import catalogue_version, unfollowed
 from memprov.shell.port import TranscriptReader, failure
@@ -100,6 +100,7 @@ class IndexReport:
         return tuple(refusal for refusal in self.refused if refusal.queued)
 
 
+@embedded_only
 def prepare_index(
     store: NativeStore,
     embedder: Embedder | None = None,
@@ -163,6 +164,7 @@ def prepare_index(
     return prepared if embedder is None else _embedded(store, prepared, embedder)
 
 
+@embedded_only
 def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
     """Publish what was prepared, as far as it is still true: under the lock, in one transaction (FACTS 9.3).
 
@@ -192,6 +194,7 @@ def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
     )
 
 
+@embedded_only
 def sync_index(
     store: NativeStore,
     embedder: Embedder | None = None,
@@ -213,6 +216,7 @@ def sync_index(
     return _repeated(store, embedder, reader, chosen, budget, rebuild=False)
 
 
+@embedded_only
 def rebuild_index(
     store: NativeStore,
     embedder: Embedder | None = None,
@@ -227,6 +231,7 @@ def rebuild_index(
     return _repeated(store, embedder, reader, None, budget, rebuild=True)
 
 
+@embedded_only
 def use_lancedb(store: NativeStore) -> None:
     """Keep a copy of the vectors in LanceDB from now on, and search there. Raises ``SchemaError`` without LanceDB."""
     with native(store).exclusive() as writer:

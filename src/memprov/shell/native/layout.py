@@ -24,7 +24,7 @@ from memprov.core.text import to_bytes, to_text
 from memprov.shell.native.database import LedgerFile, sync_directory
 from memprov.shell.native.schema import AGENT_LEDGER, SHARED_LEDGER, Schema
 
-__all__ = ["DEFAULT_WORKSPACE", "Layout", "make_private", "relative_place"]
+__all__ = ["DEFAULT_WORKSPACE", "Layout", "is_openclaw_state", "make_private", "relative_place"]
 
 DEFAULT_WORKSPACE = "workspace"
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -82,6 +82,12 @@ class Layout:
             return ()
         known = (name for name in names if _AGENT_ID.fullmatch(name) and name != self.agent_id)
         return tuple(sorted(name for name in known if os.path.isfile(self.ledger_of(name).path)))
+
+
+def is_openclaw_state(directory: str) -> bool:
+    """Whether a directory is what OpenClaw keeps its state in, and no place for a store of memprov's own."""
+    names = ("openclaw.json", os.path.join("state", "openclaw.sqlite"))
+    return any(os.path.isfile(os.path.join(directory, name)) for name in names)
 
 
 def relative_place(directory: str, workspace: str) -> str:

@@ -10,7 +10,8 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import apsw
 from attrs import field, frozen
@@ -40,6 +41,7 @@ from memprov.shell.native.ingestion import read_ingest_state, read_progress
 from memprov.shell.native.layout import (
     DEFAULT_WORKSPACE,
     Layout,
+    is_openclaw_state,
     make_private,
     relative_place,
 )
@@ -55,9 +57,10 @@ from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.sqlite import explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
-__all__ = ["NativeStore", "open_store"]
+__all__ = ["NativeStore", "embedded_only", "open_store"]
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @frozen
@@ -320,10 +323,37 @@ def open_store(
     ledger = Layout(top, agent, "", "").ledger
     quiet = QuietReading(time.sleep)
     if not quiet.exists(ledger):
+        if is_openclaw_state(top):
+            raise StoreNotFoundError(
+                f"{top} is the state directory of an OpenClaw installation; open it with open_openclaw (--openclaw)"
+            )
         if not create:
             raise StoreNotFoundError(f"there is no store of agent {agent} in {top}")
         _create(top, agent, named or os.path.realpath(os.path.join(top, DEFAULT_WORKSPACE)))
     return NativeStore(_found(top, agent, named, ledger, quiet))
+
+
+def embedded_only(function: Callable[P, T]) -> Callable[P, T]:
+    """A call that is of the embedded store: given another, it says so, before anything is read."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        store = args[0] if args else kwargs.get("store")
+        if not isinstance(store, NativeStore):
+            raise InputError(
+                f"{function.__name__} is of memprov's own store (open_store), not of {_called(store)}; of an OpenClaw "
+                "installation memprov previews, forgets, traces and verifies, and OpenClaw does the rest itself"
+            )
+        return function(*args, **kwargs)
+
+    return called
+
+
+def _called(store: object) -> str:
+    identity = getattr(store, "identity", None)
+    if isinstance(identity, StoreIdentity) and identity.kind == "openclaw":
+        return f"the OpenClaw installation {identity.state_root}"
+    return f"a {type(store).__name__}"
 
 
 def _create(top: str, agent: str, workspace: str) -> None:

@@ -127,6 +127,8 @@ def open_openclaw(
     """
     agent_id = agent_id_of(agent_id)
     config = read_config(state_dir)
+    if os.path.isfile(os.path.join(config.state_dir, "agents", agent_id, "ledger.sqlite")):
+        raise StoreNotFoundError(f"{config.state_dir} is a store of memprov's own; open it with open_store (--store)")
     place = resolve_place(config, agent_id, workspace)
     for database in (config.agent_database(agent_id), config.shared_database):
         if not os.path.isfile(database.path):
