@@ -59,12 +59,17 @@ class Gate:
 
     def may_hold(self, data: bytes) -> bool:
         """Whether the text with these bytes may hold one of the literals, or quote a snippet or seem to (F09)."""
-        return self._may_hold(data) or self._seems_to_quote(data)
+        return self._may_hold(data) or (bool(self.lookalikes.snippets) and self._seems_to_quote(data))
 
     def _seems_to_quote(self, data: bytes) -> bool:
-        if data.isascii() and not self.lookalikes.finds_in_ascii:
-            return False
-        return bool(self.lookalikes.lines(to_text(data)))
+        if self._where_unfolded.may_hold(data):
+            return True
+        return not data.isascii() and self.lookalikes.finds_where_folded(to_text(data))
+
+    @cached_property
+    def _where_unfolded(self) -> Gate:
+        """For lines that folding leaves as they are."""
+        return Gate((), self.lookalikes.changed)
 
     def _may_hold(self, data: bytes) -> bool:
         if b"" in self._probes:

@@ -140,18 +140,22 @@ class LookalikeMatcher:
         return QuotationMatcher(tuple(map(_folded, self.snippets)))
 
     @cached_property
-    def _changed(self) -> QuotationMatcher:
+    def changed(self) -> QuotationMatcher:
+        """The snippets that folding changes, folded: all that is found where folding changes nothing."""
         return QuotationMatcher(tuple(f for s in self.snippets if (f := _folded(s)) != s))
 
-    @property
-    def finds_in_ascii(self) -> bool:
-        """Whether anything of it can be found in a text that folding does not change, as no ASCII text is."""
-        return bool(self._changed)
+    def finds_where_folded(self, text: str) -> bool:
+        """Whether a line that folding changes quotes a snippet in folded form."""
+        folded = fold(text)
+        if folded == text:
+            return False
+        lines = zip(text.split("\n"), folded.split("\n"), strict=True)
+        return bool(self._all.quoted_lines("\n".join(after for before, after in lines if after != before)))
 
     def lines(self, text: str) -> frozenset[int]:
         """The numbers, from 0, of the lines of ``text`` that quote a snippet in folded form only, and maybe others."""
         folded = fold(text)
-        return (self._changed if folded == text else self._all).quoted_lines(folded)
+        return (self.changed if folded == text else self._all).quoted_lines(folded)
 
 
 def _folded(snippet: Snippet) -> Snippet:
