@@ -18,6 +18,7 @@ import zstandard
 
 from memprov import Message, Selectors, SessionRecord, Verdict, forget, open_openclaw, verify
 from memprov.core.proof import Root, Spot, surface_at
+from memprov.shell.proof.full_text import dead_words
 from tests.real_stores import store_archives, unpack
 from tests.shell.proof.world import NOW, SAID, embedded, reopened
 
@@ -190,6 +191,34 @@ def test_OpenClaws_transcripts_give_the_needles_and_are_retained_by_contract(tmp
     assert before.texts == 2
     assert {"transcript_events", "session_windows"} <= {hit.spot.table for hit in before.retained}
     assert {"memory_index_chunks", "plugin_state_entries"} <= {hit.spot.table for hit in before.residue}
+
+
+def test_words_that_a_full_text_stores_and_no_longer_finds_are_dead(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / "x.sqlite"))
+    connection.execute("CREATE VIRTUAL TABLE t USING fts5 (x)")
+    for number in range(400):
+        connection.execute("INSERT INTO t VALUES (?)", (f"heron{number} lighthouse{number % 7} lightship",))
+    connection.execute("DELETE FROM t WHERE x MATCH 'heron17'")
+    assert dead_words(connection, "t") == {"heron17"}
+    connection.execute("INSERT INTO t (t) VALUES ('optimize')")
+    assert dead_words(connection, "t") == frozenset(), "merging takes it away"
+    connection.close()
+
+
+def test_a_full_text_that_still_stores_what_was_said_is_residue(purged: Path) -> None:
+    sqlite_with(
+        purged,
+        "CREATE VIRTUAL TABLE t USING fts5 (x)",
+        f"CREATE TABLE said AS SELECT '{TEXT}' AS x",
+        "INSERT INTO t SELECT x FROM said",
+        "INSERT INTO t VALUES ('something else entirely')",
+        "PRAGMA secure_delete = ON",
+        "DROP TABLE said",
+        "DELETE FROM t WHERE rowid = 1",
+        "VACUUM",
+    )
+    seen = verify(reopened(purged), MONDAY, [TEXT])
+    assert {hit.spot.table for hit in seen.residue} == {"t_data"}
 
 
 def undeclared_tables(store: str, state: Path) -> set[str]:

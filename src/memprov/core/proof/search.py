@@ -43,6 +43,7 @@ class Search:
     """All needles of a set, ready to be found. ``reach`` is how many bytes two pieces of a file must overlap."""
 
     def __init__(self, needles: NeedleSet) -> None:
+        self.needles = needles.needles
         patterns: dict[bytes, _Pattern] = {}
         for needle in needles.needles:
             longer: tuple[str, ...] = ()

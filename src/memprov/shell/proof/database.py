@@ -22,6 +22,7 @@ from memprov.core.proof import Control, Encoding, Needle, NeedleKind, Search, Si
 from memprov.core.records import StoreIdentity
 from memprov.core.text import to_bytes
 from memprov.shell.proof.files import Bytes, FileAt, found_in
+from memprov.shell.proof.full_text import dead_words, full_texts, words_of
 
 __all__ = ["FREE", "MAX_IMAGE", "OLD_FRAMES", "DatabaseScan", "is_database"]
 
@@ -75,6 +76,7 @@ class DatabaseScan:
             if self._owners:
                 yield from self._values(connection)
                 yield from self._mixed(connection, [s for s in seen if s.spot.table in mixed])
+                yield from self._full_texts(connection)
                 self.controls.append(self._control(connection))
         finally:
             connection.close()
@@ -97,7 +99,8 @@ class DatabaseScan:
     def _explain(self, connection: apsw.Connection) -> dict[int, str]:
         """Page -> the table that it, or its index, belongs to."""
         try:
-            list(connection.execute("PRAGMA trusted_schema = OFF"))
+            for pragma in ("trusted_schema = OFF", "temp_store = MEMORY"):
+                list(connection.execute(f"PRAGMA {pragma}"))
             schema = connection.execute("SELECT name, tbl_name FROM sqlite_schema")
             tables = {str(name): str(table) for name, table in schema}
             pages = connection.execute("SELECT pageno, name FROM dbstat")
@@ -149,6 +152,20 @@ class DatabaseScan:
                 if count > alive[kind, name]:
                     spot = self._spot(f"{table}: unused bytes")
                     yield Sighting(spot, kind, name, Encoding.UTF8, count - alive[kind, name])
+
+    def _full_texts(self, connection: apsw.Connection) -> Iterator[Sighting]:
+        """Words that a full text stores and no longer finds, where it may not keep them anyway."""
+        words = words_of(self.search.needles) if self._owners else {}
+        for table in full_texts(connection) if words else ():
+            if self._is_retained(f"{table}_data"):
+                continue
+            try:
+                dead = dead_words(connection, table)
+            except apsw.Error as error:
+                self.obstacles.append(f"the words of the full text {table} cannot be read ({type(error).__name__})")
+                continue
+            for word in sorted(words.keys() & dead):
+                yield Sighting(self._spot(f"{table}_data"), NeedleKind.TEXT, words[word], Encoding.UTF8)
 
     def _is_retained(self, table: str) -> bool:
         return all(
