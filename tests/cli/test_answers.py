@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -230,3 +231,20 @@ def test_an_option_of_the_other_store_is_refused_with_a_sentence(run: Run, store
     assert "--session-store is of OpenClaw installations" in ran.err
     assert run("forget", "--store", store, "--session", "x", "--dry-run", "--plan-out", tmp_path / "plan").code == 0
     assert "OpenClaw" in run("apply", tmp_path / "plan", "--session-store", "x").err
+
+
+@pytest.mark.needs_store("vectors")
+def test_a_dry_run_says_when_the_deed_would_be_refused_for_a_missing_extra(
+    run: Run, store_copy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = store_copy("vectors")
+    where = ("--openclaw", root / "state", "--workspace", root / "ws")
+    (session, *_) = (row["sessionId"] for row in run("sessions", *where, "--json").json)
+    words = ("forget", *where, "--session", session)
+    assert "refused" not in run(*words, "--dry-run").err
+    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    preview = run(*words, "--dry-run", "--json")
+    assert (preview.code, preview.json["dryRun"]) == (0, True)
+    assert "would be refused" in preview.err
+    assert "memprov[openclaw]" in preview.err
+    assert run(*words).code == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -10,14 +12,14 @@ from attrs import evolve
 from memprov.cli.failure import AnswerLostError
 from memprov.cli.files import load_file, save_file
 from memprov.cli.options import StoreOptions, json_option, store_options
-from memprov.cli.printing import document, progress, say
+from memprov.cli.printing import document, progress, say, say_error
 from memprov.cli.reading import describe_report
 from memprov.cli.receipt import describe_receipt
 from memprov.core.proof import MAX_RECEIPT_BYTES, Receipt
 from memprov.core.purge import MAX_PLAN_BYTES, Level, PurgePlan, Report, Selectors
 from memprov.errors import InputError
 from memprov.shell.native import open_store
-from memprov.shell.openclaw import open_openclaw
+from memprov.shell.openclaw import OpenClawStore, open_openclaw
 from memprov.shell.port import Store
 from memprov.shell.receipts import receipts, sessions_in_receipt
 from memprov.shell.runner import apply_plan, forget, preview
@@ -77,6 +79,8 @@ def forget_command(  # one parameter per option
         save_file(plan.to_json(), plan_out, "--plan-out")
     if plan is not None and dry_run:
         _print(plan.report, plan, as_json=as_json)
+        if isinstance(opened, OpenClawStore) and (refusal := opened.refusal(plan)):
+            say_error(f"as it is, the purge itself would be refused: {refusal}")
         return
     with progress() as watched:
         if plan is not None:
@@ -123,12 +127,20 @@ def _show_receipt(receipt: Receipt, target: str | None, *, as_json: bool) -> Non
                 f"the purge is done; {error}; the receipt is in the store (memprov receipt)"
             ) from error
     if not as_json:
-        say(describe_receipt(receipt))
+        with _after_the_purge():
+            say(describe_receipt(receipt))
 
 
 def _print_done(report: Report, *, as_json: bool) -> None:
-    try:
+    with _after_the_purge():
         _print(report, None, as_json=as_json)
+
+
+@contextmanager
+def _after_the_purge() -> Iterator[None]:
+    """What cannot be printed any more is no reason to run the purge again."""
+    try:
+        yield
     except OSError as error:
         raise AnswerLostError(
             f"the purge is done and nothing of it is left to do; only its report could not be printed: {error.strerror}"

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 from attrs import field, frozen
 
-from memprov.core.purge import Mapper, Selection
+from memprov.core.purge import Mapper, PurgeIndex, PurgePlan, Selection
 from memprov.core.records import Origin, SessionRecord, StoreIdentity, agent_id_of
 from memprov.core.state import MemorySnapshot
-from memprov.errors import StoreNotFoundError
+from memprov.errors import SchemaError, StoreNotFoundError
 from memprov.shell.openclaw.answers import narrow_answers
 from memprov.shell.openclaw.layout import Layout, read_config, resolve_place
-from memprov.shell.openclaw.ledger import VectorLoader
+from memprov.shell.openclaw.ledger import VectorLoader, check_index
 from memprov.shell.openclaw.lock import held
 from memprov.shell.openclaw.reader import (
     find_session_database,
@@ -99,6 +99,19 @@ class OpenClawStore:
     def receipt_log(self) -> ReceiptLog:
         """The receipts of this agent, read without a trace."""
         return read_receipt_log(receipts_beside(self.layout.config.agent_database(self.layout.agent_id).path))
+
+    def refusal(self, plan: PurgePlan) -> str:
+        """Why this plan could not be carried out from here, whoever holds the lock: an extension that cannot be loaded,
+        say. Empty when nothing is known against it. A preview reads without the extension, and so is no proof.
+        """
+        database = self.layout.config.agent_database(self.layout.agent_id)
+        try:
+            for effect in plan.effects:
+                if isinstance(effect, PurgeIndex):
+                    check_index(database, QuietAccess(self.sleep), effect, self.load_vectors)
+        except SchemaError as error:
+            return str(error)
+        return ""
 
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:
