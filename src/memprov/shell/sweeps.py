@@ -62,6 +62,9 @@ __all__ = [
 ]
 
 
+#: How many sessions a sweep looks at first; where these have too little to say, at four times as many.
+_LOOKED_AT = 256
+
 _States = Callable[[Iterable[str] | None], IngestState]
 
 
@@ -92,14 +95,21 @@ def ingest(
     basis = (optional(policy, AdmissionPolicy, "policy") or AdmissionPolicy()).digest
     today, earliest = day_of(now, zone_of(zone)), _earliest(now, look_back_days, zone)
     call(reader, "reader")
-    records, marks = store.unfollowed("ingested", basis, chosen)
-    if not records and (chosen is not None or store.holds_sessions()):
+    marks = store.unfollowed("ingested", basis, chosen)
+    if not marks and (chosen is not None or store.holds_sessions()):
         return IngestReport()
-    work = _Work(reader, policy, Purpose.INGESTION, records, complete=chosen is None)
-    state, admitted = work.admitted(lambda ids: store.progress(ids or ()))
-    reached = transcripts_within_reach(
-        state, admitted, work.transcripts(admitted), earliest_day=earliest, zone=zone, max_lines=max_lines
-    )
+    work = _Work(reader, policy, Purpose.INGESTION)
+    order, looked_at = store.unread_first(marks), max(_LOOKED_AT, max_lines)
+    while True:
+        everything = looked_at >= len(order)
+        work.list_sessions(store.sessions(order[:looked_at]), complete=everything and chosen is None)
+        state, admitted = work.admitted(lambda ids: store.progress(ids or ()))
+        reached = transcripts_within_reach(
+            state, admitted, work.transcripts(admitted), earliest_day=earliest, zone=zone, max_lines=max_lines
+        )
+        if everything or not work.exhausted:
+            break
+        looked_at *= 4  # too few of them had anything to say
     with store.exclusive() as writer:
         writer.stand_at(now)
         state, admitted, still = work.again(writer.ingest_state, reached)
@@ -108,7 +118,7 @@ def ingest(
         )
         for effect in plan.effects:
             writer.write(effect)
-        writer.mark_followed("ingested", {name: marks[name] for name in plan.followed & marks.keys()})
+        writer.mark_followed("ingested", {name: mark for name in plan.followed if (mark := marks.get(name))})
     return evolve(plan.report, failed=work.failed, more=plan.report.more or not work.exhausted)
 
 
@@ -133,7 +143,8 @@ def backfill(
     optional(days, BackfillRange, "days")
     optional(policy, AdmissionPolicy, "policy")
     zone_of(zone)
-    work = _Work(call(reader, "reader"), policy, Purpose.BACKFILL, store.catalogue(), complete=True)
+    work = _Work(call(reader, "reader"), policy, Purpose.BACKFILL)
+    work.list_sessions(store.catalogue(), complete=True)
     transcripts = tuple(work.transcripts(work.admitted(store.ingest_state)[1]))
     if mode is BackfillMode.PREVIEW:
         plan = plan_backfill(
@@ -267,20 +278,19 @@ def _lineage(
 class _Work:
     """One purpose's listing, admitted and read before the lock, and admitted again under it."""
 
-    def __init__(
-        self,
-        reader: TranscriptReader,
-        policy: AdmissionPolicy | None,
-        purpose: Purpose,
-        records: Iterable[SessionRecord],
-        *,
-        complete: bool,
-    ) -> None:
-        self._listing = tuple(session_source(record, modified_ms=record.created_at_ms or 0) for record in records)
-        self._reader, self._policy, self._purpose, self._complete = reader, policy, purpose, complete
+    def __init__(self, reader: TranscriptReader, policy: AdmissionPolicy | None, purpose: Purpose) -> None:
+        self._reader, self._policy, self._purpose = reader, policy, purpose
+        self._listing: tuple[Source, ...] = ()
+        self._complete = False
         self._failed: dict[str, str] = {}
+        self._known: dict[str, Transcript | None] = {}
         self.exhausted = False
-        """Whether every admitted session was asked for."""
+        """Whether every admitted session of the listing was asked for."""
+
+    def list_sessions(self, records: Iterable[SessionRecord], *, complete: bool) -> None:
+        """Look at these sessions; ``complete`` says that there are no others. What was read stays read."""
+        self._listing = tuple(session_source(record, modified_ms=record.created_at_ms or 0) for record in records)
+        self._complete, self.exhausted = complete, False
 
     @property
     def failed(self) -> tuple[tuple[str, str], ...]:
@@ -295,8 +305,13 @@ class _Work:
 
     def transcripts(self, admitted: Admitted) -> Iterator[Transcript]:
         """The transcripts of the admitted sessions, each read when it is asked for, and no other."""
-        yield from read_admitted(admitted, self._transcript)
+        yield from read_admitted(admitted, self._once)
         self.exhausted = True
+
+    def _once(self, source: Source) -> Transcript | None:
+        if source.state_key not in self._known:
+            self._known[source.state_key] = self._transcript(source)
+        return self._known[source.state_key]
 
     def again(
         self, ingest_state: _States, transcripts: Iterable[Transcript]

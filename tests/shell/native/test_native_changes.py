@@ -142,7 +142,7 @@ def test_another_policy_looks_at_everything_and_what_it_lets_in_is_read(tmp_path
 def test_I6_forgetting_takes_the_mark_and_nothing_comes_back(tmp_path: Path) -> None:
     host = Host(tmp_path, "a", "b")
     host.sweep()
-    stale, _ = host.store.unfollowed("ingested", AdmissionPolicy().digest)
+    stale = host.store.unfollowed("ingested", AdmissionPolicy().digest)
     assert not stale
     assert all(marks(host.store).values())
     forget(host.store, Selectors(sessions=["a"]))
@@ -189,6 +189,25 @@ def test_a_sweep_reads_no_further_than_its_limit(tmp_path: Path) -> None:
     assert (host.sweep(max_lines=36), host.asked) == (36, ["a", "b", "c", "d"])
 
 
+def test_a_sweep_looks_at_more_sessions_where_the_first_say_nothing_and_reads_none_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memprov.shell.sweeps._LOOKED_AT", 2)
+    names = [f"s{number:02}" for number in range(20)]
+    host = Host(tmp_path, *names, length=0)
+    host.texts["s11"] = [host.said("s11", 1)]
+    host.store.delete_session("s19")
+    assert host.sweep(max_lines=2) == 1
+    assert sorted(host.asked) == names[:-1]
+    assert host.sweep() == 0
+    assert host.asked == []
+    for name in names[:6]:
+        host.grow(name)
+    assert host.sweep(max_lines=2) == 2
+    assert len(host.asked) == 2
+    assert host.sweep() == 4
+
+
 @pytest.mark.parametrize("value", ["", True, b"x", ["1"]])
 def test_a_word_that_says_nothing_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="changed"):
@@ -221,5 +240,4 @@ def test_B14_a_few_sessions_have_the_kinds_that_they_have_among_all(
     store = open_store(tmp_path_factory.mktemp("store"))
     for name, parent, kind in tree:
         store.record_session(SessionRecord("main", name, f"agent:main:{name}", kind, parent_key=parent))
-    records, _ = store.unfollowed("ingested", "", some)
-    assert records == tuple(record for record in store.catalogue() if record.session_id in some)
+    assert store.sessions(some) == tuple(record for record in store.catalogue() if record.session_id in some)

@@ -24,6 +24,7 @@ __all__ = [
     "read_seen",
     "read_seen_of",
     "read_seen_scopes",
+    "read_to_the_end",
 ]
 
 _ENTRY = (
@@ -92,6 +93,17 @@ def _checkpoints(connection: apsw.Connection, keys: str | None) -> Iterator[Chec
         yield Checkpoint(
             text(key), integer(mtime), integer(size), text(digest), integer(lines), integer(last), _optional(why)
         )
+
+
+def read_to_the_end(connection: apsw.Connection, agent_id: str) -> frozenset[str]:
+    """The sessions of an agent whose transcripts, as they were then, were read to their end."""
+    prefix = f"{agent_id}:sessions/{agent_id}/"
+    rows = connection.execute(
+        "SELECT substr(state_key, :after) FROM checkpoints WHERE substr(state_key, 1, :after - 1) = :prefix "
+        "AND content_hash <> '' AND last_content_line >= line_count",
+        {"after": len(prefix) + 1, "prefix": prefix},
+    )
+    return frozenset(text(row[0]) for row in rows)
 
 
 def read_seen_scopes(connection: apsw.Connection) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ from memprov.shell.native.lock import held
 from memprov.shell.native.reader import QuietReading, read_place, read_siblings, read_snapshot, require_workspace
 from memprov.shell.native.receipts import read_receipt_log
 from memprov.shell.native.selecting import named_origins, read_neighbours
+from memprov.shell.native.state import read_to_the_end
 from memprov.shell.native.transcripts import Followed, unfollowed
 from memprov.shell.native.writer import NativeWriter, writing
 from memprov.shell.port import Answering, Neighbours, ReceiptLog, Spoken
@@ -88,20 +89,25 @@ class NativeStore:
 
     def unfollowed(
         self, purpose: Followed, basis: str, session_ids: Iterable[str] | None = None
-    ) -> tuple[tuple[SessionRecord, ...], Mapping[str, str]]:
-        """The sessions, or those among these, that changed since they were followed to their end, and their marks.
+    ) -> Mapping[str, str | None]:
+        """The sessions, or those among these, that changed since they were followed to their end, with their marks.
 
         A session of which the host never says when it changed is always among them, and has no mark. Of the others,
         ``NativeWriter.mark_followed`` takes the mark. ``basis`` is whatever else the decision about a session rests on.
         """
         ids = None if session_ids is None else strings(session_ids)
+        return self._read(lambda connection: unfollowed(connection, purpose, basis, ids))
 
-        def read(connection: apsw.Connection) -> tuple[tuple[SessionRecord, ...], Mapping[str, str]]:
-            marks = unfollowed(connection, purpose, basis, ids)
-            records = catalogue.read_sessions(connection, self.layout.agent_id, marks) if marks else ()
-            return records, {name: mark for name, mark in marks.items() if mark is not None}
+    def sessions(self, session_ids: Iterable[str]) -> tuple[SessionRecord, ...]:
+        """These sessions as the catalogue has them, those that it has."""
+        ids = strings(session_ids)
+        return self._read(lambda connection: catalogue.read_sessions(connection, self.layout.agent_id, ids))
 
-        return self._read(read)
+    def unread_first(self, session_ids: Iterable[str]) -> tuple[str, ...]:
+        """These sessions by id, those behind the others whose transcripts were once read to their end."""
+        agent = self.layout.agent_id
+        read = self._quiet.read(self.layout.shared, lambda connection: read_to_the_end(connection, agent))
+        return tuple(sorted(strings(session_ids), key=lambda session_id: (session_id in read, session_id)))
 
     def holds_sessions(self) -> bool:
         """Whether any session was recorded."""
