@@ -6,6 +6,7 @@ tables. Scripts are told by the names of characters.
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from collections.abc import Collection, Iterator
 
@@ -207,6 +208,81 @@ def is_heading(line: str) -> bool:
     return 1 <= marks <= 6 and (line[marks:] == "" or line[marks] in JS_BLANKS)
 
 
+def titles_of(lines: list[str]) -> set[int]:
+    """The lines that an underline makes headings, in a text without front matter and saved conversations."""
+    found = set()
+    for n, (line, below) in enumerate(itertools.pairwise(lines)):
+        marks = _unended(below).rstrip(JS_BLANKS)
+        bare = marks.lstrip(" ")
+        underlined = bare and len(marks) - len(bare) <= 3 and bare in ("=" * len(bare), "-" * len(bare))
+        text = content_of(line)
+        if not underlined or is_blank(line) or is_heading(line) or is_managed(line):
+            continue
+        if (
+            line.lstrip(JS_BLANKS)[0] == ">"
+            or _width(line) > 3
+            or is_row(line)
+            or (_width(line) and _in_item(lines, n))
+        ):
+            continue
+        is_break = len(text) - sum(text.count(c) for c in JS_BLANKS) >= 3 and any(
+            not text.strip(c + JS_BLANKS) for c in "-*_"
+        )
+        if not (text.startswith(("|", "<!--", "```", "~~~")) or is_break or not text.strip("=") or _in_table(lines, n)):
+            found.add(n)
+    return found
+
+
+def is_deeper(line: str, head: str) -> bool:
+    """Whether a line is indented deeper than this one; in a quote, after the marks that both have."""
+    marks = head[: len(head) - len(head.lstrip(JS_BLANKS + ">"))].count(">")
+    return _widths(line)[: marks + 1] > _widths(head)
+
+
+def _widths(line: str) -> list[int]:
+    """How wide the blanks are before and after each quote mark at the start of a line."""
+    start = line[: len(line) - len(line.lstrip(JS_BLANKS + ">"))]
+    return [_width(part + "x") for part in start.split(">")]
+
+
+def is_row(line: str) -> bool:
+    inner = line.strip(JS_BLANKS + ">")
+    return bool(_bullet(inner + " "))
+
+
+def _unended(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def _in_item(lines: list[str], number: int) -> bool:
+    """Whether an indented line is below a list row and no text at the margin."""
+    for line in reversed(lines[:number]):
+        if is_row(line) and not is_blank(line):
+            return True
+        if not is_blank(line) and _width(line.lstrip(JS_BLANKS + ">") if ">" in line[:9] else line) == 0:
+            return False
+    return False
+
+
+def _in_table(lines: list[str], number: int) -> bool:
+    for line in reversed(lines[: number + 1]):
+        if is_blank(line):
+            return False
+        if "|" in line and "-" in line and not line.strip(JS_BLANKS + "|:-"):
+            return True
+    return False
+
+
+def stands_apart(text: str) -> bool:
+    """Whether the text may be a snapshot file or begin with front matter, of which this module knows nothing."""
+    rest = text.lstrip("\ufeff")
+    if rest.startswith("---"):
+        return True
+    while rest.strip(JS_BLANKS).startswith("<!--") and "-->" in rest:
+        rest = rest[rest.index("-->") + 3 :]
+    return rest.lstrip(JS_BLANKS).startswith("# Session")
+
+
 def is_blank(line: str) -> bool:
     return not line.strip(JS_BLANKS + ">")
 
@@ -316,13 +392,15 @@ class PlainFile:
         self.blocks = code_blocks(self.lines)
         code = {n for first, last in self.blocks for n in range(first, last + 1)}
         self.comments = [[] if n in code else comments_of(line.rstrip("\n")) for n, line in enumerate(self.lines)]
-        self.heading = [n not in code and is_heading(line) for n, line in enumerate(self.lines)]
+        self.titles = titles_of(self.lines) - code
+        self.heading = [n not in code and (is_heading(line) or n in self.titles) for n, line in enumerate(self.lines)]
         self.fence = [n not in code and is_managed(line) for n, line in enumerate(self.lines)]
         self.alone = [bool(c) and not self.other_text(n) for n, c in enumerate(self.comments)]
         self.note = [False] * len(self.lines)
         for n in range(len(self.lines)):
             if n and self.alone[n] and self.is_indented_note(n):
-                described = not self.alone[n - 1] and (self.can_head(n - 1) or bool(self.keys(n - 1)))
+                title = n - 1 - (n - 2 in self.titles)
+                described = not self.alone[n - 1] and (self.can_head(n - 1) or bool(self.keys(title)))
                 self.note[n] = self.note[n - 1] or described
         self.alone = [alone and not note for alone, note in zip(self.alone, self.note, strict=True)]
 
@@ -349,15 +427,21 @@ class PlainFile:
     def can_head(self, number: int) -> bool:
         if not 0 <= number < len(self.lines):
             return False
-        return not (is_blank(self.lines[number]) or self.heading[number] or self.fence[number])
+        structure = self.heading[number] or self.fence[number] or number - 1 in self.titles
+        return not (is_blank(self.lines[number]) or structure)
 
     def with_continuations(self, head: int) -> set[int]:
+        """The head and what is indented deeper below it, with the annotations below each line and whole blocks."""
         block_ends = dict(self.blocks)
-        end = block_ends.get(head, head) + 1
-        while end < len(self.lines) and self.lines[end][0] in JS_BLANKS and not is_blank(self.lines[end]):
-            if self.fence[end] or (self.alone[end] and self.marked(end)):
+        end = head
+        while True:
+            end = (end + 1 if end in self.titles else block_ends.get(end, end)) + 1
+            while end < len(self.lines) and self.note[end]:
+                end += 1
+            if end >= len(self.lines) or is_blank(self.lines[end]) or not is_deeper(self.lines[end], self.lines[head]):
                 break
-            end = block_ends.get(end, end) + 1
+            if self.fence[end] or self.heading[end] or (self.alone[end] and self.marked(end)):
+                break
         return {*range(head, end)}
 
     def with_run_above(self, number: int) -> set[int]:

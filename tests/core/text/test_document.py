@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memprov.core.text import Document, line_spans, lineage_marker, promotion_marker, to_bytes, to_text
-from memprov.core.text.document import metadata_rows
+from memprov.core.text.outline import metadata_rows
 from memprov.testing.strategies import memory_texts, raw_texts
 from tests.core import plain_oracles
 
@@ -78,8 +78,60 @@ def test_D5_headings_are_one_to_six_signs_at_column_zero_then_a_blank_or_the_end
     assert doc(line + "\r").lines[0].level == level
 
 
-def test_D5_underlined_titles_are_no_headings() -> None:
-    assert [line.level for line in doc("Title", "=====", "Other", "-----").lines] == [0, 0, 0, 0]
+@pytest.mark.parametrize("ending", ["", "\r"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize(
+    ("lines", "levels"),
+    [
+        (["Title", "=====", "Other", "-----"], [1, 0, 2, 0]),
+        (["a", "=", "b", "-"], [1, 0, 2, 0]),
+        (["a", "---  ", "b", "   ==\t"], [2, 0, 1, 0]),
+        (["   a", "---"], [2, 0]),
+        (["a", "b", "---"], [0, 2, 0]),
+        (["a", "", "---"], [0, 0, 0]),
+        (["a", "    ---"], [0, 0]),
+        (["a", "- - -"], [0, 0]),
+        (["a", "--x"], [0, 0]),
+        (["a", "=-="], [0, 0]),
+        (["a", "> ---"], [0, 0]),
+        (["- a", "---"], [0, 0]),
+        (["- a", "  b", "  ---"], [0, 0, 0]),
+        (["- a", "", "  b", "  ---"], [0, 0, 0, 0]),
+        (["- a", "", "b", "---"], [0, 0, 2, 0]),
+        (["1. a", "==="], [0, 0]),
+        (["-", "---"], [0, 0]),
+        (["> a", "---"], [0, 0]),
+        (["> a", "> ---"], [0, 0]),
+        (["# a", "---"], [1, 0]),
+        (["***", "---"], [0, 0]),
+        (["---", "---"], [0, 0]),
+        (["===", "==="], [0, 0]),
+        (["a", "===", "==="], [1, 0, 0]),
+        (["a", "---", "---"], [2, 0, 0]),
+        (["| a |", "---"], [0, 0]),
+        (["a | b", "--- | ---", "1 | 2", "---"], [0, 0, 0, 0]),
+        (["<!-- note -->", "---"], [0, 0]),
+        ([A, "---"], [0, 0]),
+        ([DIARY_END, "---"], [0, 0]),
+        (["```", "a", "---", "```", "---"], [0, 0, 0, 0, 0]),
+        (["```", "a", "---"], [0, 2, 0]),
+        (["---", "title: x", "---", "a", "==="], [0, 0, 0, 1, 0]),
+        (["---", "title: x", "tags:", "- a", "...", "b", "---"], [0, 0, 0, 0, 0, 2, 0]),
+        (["---", "words", "---"], [0, 2, 0]),
+        (["", "title: x", "---"], [0, 2, 0]),
+    ],
+)
+def test_F11_a_title_underlined_is_a_heading(lines: list[str], levels: list[int], ending: str) -> None:
+    document = Document("".join(f"{line}{ending}\n" for line in lines))
+    assert [line.level for line in document.lines] == levels
+    assert all(document.is_underline(n + 1) for n, level in enumerate(levels) if level and lines[n][0] != "#")
+
+
+@given(memory_texts())
+def test_F11_headings_are_those_of_the_plain_reading(text: str) -> None:
+    text = text.removeprefix("\ufeff")
+    assume(not plain_oracles.stands_apart(text))
+    found = [bool(line.level) for line in Document(text).lines]
+    assert found == plain_oracles.PlainFile(text).heading
 
 
 @pytest.mark.parametrize(
@@ -207,9 +259,10 @@ def test_D5_code_is_that_of_the_plain_reading(lines: list[str]) -> None:
         (["## H " + A, "  c", "x"], [(0, 0, 2, "A")]),
         ([T, "## H " + A], [(0, 1, 2, "A")]),
         ([B, "## H " + A], [(1, 1, 2, "A")]),
-        ([A, "- x", "  c " + B, "  d"], [(0, 1, 4, "A"), (2, 2, 4, "B")]),
+        ([A, "- x", "  c " + B, "  d"], [(0, 1, 4, "A"), (2, 2, 3, "B")]),
+        ([A, "- x", "  c " + B, "   d", "  e"], [(0, 1, 5, "A"), (2, 2, 4, "B")]),
         ([A, "- x", "  " + B, "- y"], [(0, 1, 2, "A"), (2, 3, 4, "B")]),
-        ([A, "- x", "  " + B, "  y", "  z"], [(0, 1, 2, "A"), (2, 3, 5, "B")]),
+        ([A, "- x", "  " + B, "  y", "  z"], [(0, 1, 2, "A"), (2, 3, 4, "B")]),
         ([A, "- x", "  " + DIARY_END, "  y"], [(0, 1, 2, "A")]),
         ([A, "- x", "  " + T, "- y"], [(0, 1, 3, "A")]),
         ([A, "- x", "  " + T, B, "- y"], [(0, 1, 3, "A"), (3, 4, 5, "B")]),
@@ -220,6 +273,17 @@ def test_D5_code_is_that_of_the_plain_reading(lines: list[str]) -> None:
         ([A, "```", "code", "```", "x"], [(0, 1, 4, "A")]),
         ([A, "- x", "  ```", "code", "  ```", "  c", "x"], [(0, 1, 6, "A")]),
         ([A, "```", "- x"], [(0, 1, 2, "A")]),
+        ([A, "  - x", "  - y", "  z"], [(0, 1, 2, "A")]),
+        (["- a", "  - x " + A, "  - y " + B], [(1, 1, 2, "A"), (2, 2, 3, "B")]),
+        (["\t- x " + A, "    - y"], [(0, 0, 1, "A")]),
+        (["\t- x " + A, "\t  y", "\t\tz", "\t- w"], [(0, 0, 3, "A")]),
+        (["  - x " + A, "\ty", " z"], [(0, 0, 2, "A")]),
+        (["> - x " + A, ">   y", "> - z"], [(0, 0, 2, "A")]),
+        (["> - x " + A, "> > y", "> - z"], [(0, 0, 1, "A")]),
+        ([A, "  - x", "  " + T, "    y", "  - z"], [(0, 1, 4, "A")]),
+        ([A, "Title", "-----", "- x"], []),
+        ([A, "- x", "Title", "-----"], [(0, 1, 2, "A")]),
+        (["Title " + A, "-----", "  c", "x"], [(0, 0, 3, "A")]),
     ],
 )
 def test_D3_what_a_marker_owns(lines: list[str], expected: list[tuple[int, int, int, str]]) -> None:
@@ -227,7 +291,7 @@ def test_D3_what_a_marker_owns(lines: list[str], expected: list[tuple[int, int, 
 
 
 @given(memory_texts(max_lines=20))
-def test_D3_an_entry_inside_another_ends_with_it(text: str) -> None:
+def test_D3_an_entry_inside_another_ends_in_it(text: str) -> None:
     document = Document(text.removeprefix("\ufeff"))
     outer = None
     for entry in document.entries:
@@ -235,7 +299,7 @@ def test_D3_an_entry_inside_another_ends_with_it(text: str) -> None:
         assert entry.keys
         if outer is not None and entry.first < outer.last:
             assert outer.head < entry.first
-            assert entry.last == outer.last
+            assert entry.last <= outer.last
         else:
             outer = entry
         assert all(document.entry_at[number] is outer for number in range(entry.first, entry.last))
@@ -295,10 +359,44 @@ def test_D5_a_file_of_saved_conversations() -> None:
     part = ["# Session: one", "", "- Session ID: s1", "", "# a heading", "```", "- Session ID: s3", ""]
     assert list(doc(*part, *part).parts) == [(0, 8), (8, 16)]
     assert list(doc(*part, "# Session: no metadata", "x").parts) == [(0, 10)]
-    for first in ("", "# Notes", "## Session: one", "# session: one", "#Session: one", " # Session: one"):
+    for first in ("# Notes", "## Session: one", "# session: one", "#Session: one", " # Session: one"):
         assert list(doc(first, *part).parts) == []
     assert list(doc("# Session: one", "", "- Topic: tea", "", *part).parts) == []
     assert list(doc("#\u00a0Session:", *part[1:]).parts) == [(0, 8)]
+    assert list(doc("Session: one", "===", *part[1:]).parts) == [(0, 9)]
+
+
+@pytest.mark.parametrize(
+    ("above", "saved"),
+    [
+        ([""], True),
+        (["", " \t", "\u00a0"], True),
+        (["<!-- a note -->"], True),
+        (["  <!-- a note", "", "in lines -->", ""], True),
+        (["<!-- one --> <!-- two", "-->"], True),
+        ([A], True),
+        (["---", "title: x", "---"], True),
+        (["---", "title: x", "..."], True),
+        (["--- ", "title: x", "", "# a comment", "tags:", "- a", "  - b", "---\t", ""], True),
+        (["", "<!-- a note -->", "---", '"a key": x', "list: [", "  1,", "]", "---", "<!-- b -->"], True),
+        (["+++", "[params]", "title = 'x'", "+++"], True),
+        (["---", "title: x"], False),
+        (["---", "---"], False),
+        (["---", "words by hand", "---"], False),
+        (["---", "# Groceries", "- milk", "---"], False),
+        (["---", "a: b", "words by hand", "---"], False),
+        (["---", "a: b", "---", "---", "a: b", "---"], False),
+        (["<!-- not closed"], False),
+        (["<!-- a note --> words"], False),
+        ([DIARY_END], False),
+        (["> "], False),
+        (["---"], False),
+        (["words", ""], False),
+    ],
+)
+def test_F02_what_may_stand_above_a_saved_conversation(above: list[str], saved: bool) -> None:
+    part = ["# Session: one", "", "- Session ID: s1", "", "# a heading", "x"]
+    assert list(doc(*above, *part).parts) == ([(len(above), len(above) + 6)] if saved else [])
 
 
 def test_D5_half_a_fence_ends_with_its_conversation() -> None:

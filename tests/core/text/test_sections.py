@@ -120,7 +120,30 @@ HEADINGS = {
     "an indented label heading is prose": ["× ## Session ID: s1", "×x", "", "y"],
     "no blank after the signs": ["#main:s1", "x"],
     "in a quote": ["> ## main:s1", "> x"],
-    "an underlined title is prose": [f"×{S1}", "×=====", "×x", "", "y"],
+    "an underlined title": [f"×{S1}", "×=====", "×x", "×", "×y", "×Sub", "×---", "×### not", "Next", "===", "z"],
+    "a lower title underlined": [f"×{S1}", "×-----", "×x", "×### sub", "×y", "Next", "---", "z"],
+    "to a title underlined": [f"×## {S1}", "×", "×a", "×", "Garden", "------", "", "roses need lime"],
+    "to an upper title underlined": [f"×### {S1}", "×a", "Garden", "  =  ", "roses"],
+    "past a lower title underlined": [f"×# {S1}", "×a", "×Garden", "×---", "×roses", "Top", "==="],
+    "past a break": [f"×## {S1}", "×a", "×", "×---", "×", "×- b", "×---", "×", "×> c", "×---", "## N"],
+    "past the row of a table": [f"×## {S1}", "×| a |", "×|---|", "×| b |", "×---", "×c", "## N"],
+    "to another session's title underlined": [f"×# {S1}", "×a", f"{S2}", "---", "b"],
+    "a title underlined above another session's metadata": [f"×# {S1}", "×a", "T", "---", "", f"- {S2}", "b"],
+    "a title underlined that refers": ["a", "×see main:s1", "×-", "×b", "# N"],
+    "a title underlined above metadata": [
+        "a",
+        "",
+        "×Morning",
+        "×-------",
+        f"×- {S1}",
+        "×- Topic: tea",
+        "×",
+        "×talk",
+        "N",
+        "=",
+    ],
+    "a title underlined below prose": [f"×{S1}", "×a", "Title", "---", "b"],
+    "a title underlined below a row": [f"×- {S1}", "×  a", "Title", "---", "b"],
     "to the end of the file": ["a", "×# main:s1", "×x", "×", "×y"],
     "code inside goes along": ["×## main:s1", "×```", "×# not a heading", "×```", "×x", "# N"],
     "an unclosed fence does not shield": ["×## main:s1", "×```", "×x", "## N", "y"],
@@ -289,13 +312,50 @@ CONVERSATIONS = {
     "both ids in the metadata": ["# Session: b", f"- {S2}", f"×- {S1}", "", "# x", "y"],
     "its heading refers, its metadata do not": ["# Session: main:s1", f"- {S2}", "x"],
     "a row of it in another's": ["# Session: b", f"- {S2}", "", f"×- {S1}", "×  a", "b"],
-    "not in the first line": ["", *SNAPSHOT, "# Heading", "x"],
+    "not in the first line": ["×", *SNAPSHOT, "×# Heading", "×x"],
+    "below a comment": ["×<!-- a note -->", *SNAPSHOT, "×# Heading", "×x"],
+    "below another session's": ["---", "title: x", "---", "# Session: b", f"- {S2}", *SNAPSHOT, "×# Heading"],
+    "below front matter with another session's label": ["---", "title: x", f"of: {S2}", "---", *SNAPSHOT, "×# Heading"],
 }
 
 
 @pytest.mark.parametrize("lines", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_D5_saved_conversations(lines: list[str]) -> None:
     check(lines)
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "BOM"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize(
+    "above", ["", "x", "x <!-- a note -->", "x---xtitle: kilnx---x", "x<!-- ax b -->x---xa: bx...xx"]
+)
+def test_F02_a_saved_conversation_is_emptied_whole_whatever_stands_above_it(above: str, ending: str, mark: str) -> None:
+    rows = [f"- **{S1.replace(':', '**:', 1)}", "- **Source**: chat", ""]
+    lines = [
+        *above.split("x"),
+        "# Session: now",
+        "",
+        *rows,
+        "assistant: the plan",
+        "# Step one",
+        "Step",
+        "===",
+        "spare key",
+    ]
+    text = mark + ending.join(line for line in lines) + ending
+    scrub = forget(text, "s1")
+    assert (scrub.text, scrub.removed_entries) == ("", 1)
+    assert forget(text, "s2").text == text
+
+
+def test_F02_two_conversations_below_front_matter_are_forgotten_in_any_order() -> None:
+    parts = [f"# Session: {name}\n\n- Session ID: {name}\n\n# {name}\nsaid\n" for name in ("s1", "s2")]
+    text = "".join(("---\ntitle: x\n---\n\n", *parts))
+    assert forget(text, "s1").text == text.replace(parts[0], "")
+    assert forget(text, "s2").text == text.replace(parts[1], "")
+    assert forget(forget(text, "s1").text, "s2").text == forget(forget(text, "s2").text, "s1").text == ""
+    both = forget(text, "s1", "s2")
+    assert (both.text, both.removed_entries) == ("", 2)
 
 
 # --- ids --------------------------------------------------------------------------------------------------------------

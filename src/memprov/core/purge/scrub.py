@@ -183,8 +183,6 @@ class _Removal:
         self.collateral: set[str] = set()
         self.dangling: set[str] = set()
         self._claimed = bytearray(len(document.lines))
-        #: for entries that end at this line: from where on their continuations are gone
-        self._tails: dict[int, int] = {}
         self.entry_count = self._select_markers() + self._select_sections()
         self.line_count = self._select_quotations(quoted, phase_report=phase_report)
         self._close()
@@ -214,24 +212,34 @@ class _Removal:
             number = pending.pop()
             if not self.gone[number]:
                 self.gone[number] = True
-                pending += self._inseparable(number)
+                for first, last in self._inseparable(number):
+                    pending += self._staying(first, last)
 
-    def _inseparable(self, number: int) -> Iterator[int]:
+    def _staying(self, first: int, last: int) -> Iterator[int]:
+        """Those of the lines that are not gone; what is gone is passed at the speed of memory."""
+        number = self.gone.find(0, first, last)
+        while number >= 0:
+            yield number
+            number = self.gone.find(0, number + 1, last)
+
+    def _inseparable(self, number: int) -> Iterator[tuple[int, int]]:
+        """The lines, first and exclusive last, that go when this one does."""
         document = self.document
         first, last = document.block_at.get(number, (number, number))
         if number in (first, last - 1):
-            yield from range(first, last)
-        entry = document.entry_of.get(number)
-        if entry is not None:
-            tail = self._tails.get(entry.last, entry.last)
-            yield from range(number + 1, tail)
-            self._tails[entry.last] = min(tail, number + 1)
+            yield first, last
+        if document.lines[number].underlined:
+            yield number + 1, number + 2
+        if document.is_underline(number):
+            yield number - 1, number
+        if entry := document.entry_of.get(number):
+            yield number + 1, entry.last
         run, above = document.run_at.get(number), document.run_above.get(number)
         if run is not None and run.head is not None:
-            yield from (max(run.first, number - 1), number + 1)
+            yield max(run.first, number - 1), number + 2
         if above is not None and (above.head is not None or document.lines[number].keys):
-            yield from range(above.first, above.last)
-        yield from range(*document.notes.get(number, (0, 0)))
+            yield above.first, above.last
+        yield document.notes.get(number, (0, 0))
 
     def _select_markers(self) -> int:
         keys, count, covered = self.rules.entry_keys, 0, 0
@@ -308,7 +316,9 @@ class _Removal:
 
     def _close(self) -> None:
         """Apply the last sentences of D3 and D5 until nothing more follows."""
-        while any(self.gone) and (self._drop_new_owners() or self._drop_new_continuations()):
+        while any(self.gone) and (
+            self._drop_new_owners() or self._drop_new_continuations() or self._drop_new_underlines()
+        ):
             pass
 
     def _drop_new_owners(self) -> bool:
@@ -338,13 +348,21 @@ class _Removal:
         for number in range(len(document.lines)):
             if gone[number]:
                 continue
-            new = before != number - 1 and before in document.entry_at and document.continues(number)
+            entry = document.entry_at.get(before) if before != number - 1 else None
+            new = entry is not None and number >= entry.last and document.would_continue(number, entry)
             if new and not any(map(self.sections.is_foreign, range(*document.unit(number)))):
                 self._take([number])
                 grew = True
             else:
                 before = number
         return grew
+
+    def _drop_new_underlines(self) -> bool:
+        """A break that would come to underline a paragraph, and make a heading of what is none, goes."""
+        staying = [number for number, gone in enumerate(self.gone) if not gone]
+        underlines = list(self.document.new_underlines(staying))
+        self._take(underlines)
+        return bool(underlines)
 
     def _name_removed(self) -> None:
         document, keys = self.document, self.rules.entry_keys

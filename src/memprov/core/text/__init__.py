@@ -1,7 +1,8 @@
 """How memory text is read and written: one reading of lines, comments, labels and quotations for everybody.
 
 ``lines`` says what a line and a byte range is; ``markers`` and ``references`` read the two ways in which a text names
-where it came from; ``document`` and ``sections`` find the entry below a marker and the part that a label owns.
+where it came from; ``outline``, ``code_blocks``, ``document`` and ``sections`` find the entry below a marker and the
+part that a label owns.
 ``corpus`` reads what ingestion copied, ``quotation`` and ``sieve`` find it again elsewhere, and ``gate`` says of bytes
 that there is nothing to find. ``neutralising``, ``redaction``, ``scaffolding``, ``concepts`` and ``entry_keys`` are the
 other direction: what text must pass before it becomes memory. Nothing here knows of stores or plans, and what is read

@@ -36,8 +36,8 @@ _CLOSER = re.compile("--(!?)>")
 _LABEL = re.compile(r"(?<![0-9A-Za-z_])(_{0,3}Session ID[*_`]{0,4}):", re.IGNORECASE | re.ASCII)
 #: The prefix of a corpus line, of whichever agent (D1).
 _PREFIX = re.compile(rf"(?<!\\)\[(?=([^\[\]/\n{_WS}]+)/sessions/\1/)")
-#: At the start of a line: a heading, the separator of diary blocks, a quote of nothing.
-_STARTS = rf"#{{1,6}}(?:[{_WS}]|$)|---[{_WS}]*$|(?:>[{_WS}]*)+$"
+#: At the start of a line: a heading, what underlines one or parts diary blocks, a quote of nothing.
+_STARTS = rf"#{{1,6}}(?:[{_WS}]|$)|(?:=+|-+)[{_WS}]*$|(?:>[{_WS}]*)+$"
 #: At the start of a line, or of an item in lists of lists: a code fence.
 _ITEMS, _CODE = rf"(?:(?:[-*+]|[0-9]{{1,9}}[.)])[{_WS}]+)*", "`{3}|~{3}"
 _LINE_START = re.compile(rf"(?={_STARTS})|{_ITEMS}(?={_CODE})")

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from attrs import frozen
 
-from memprov.core.text.document import Document, metadata_rows
+from memprov.core.text.document import Document
+from memprov.core.text.outline import metadata_rows
 from memprov.core.text.references import SessionMatcher
 
 __all__ = ["Section", "Sections", "machine_lines"]
@@ -58,7 +59,9 @@ class Sections:
         """The section that this line begins, if it is a selected session's."""
         line = self.lines[number]
         if number in self.part_end:
-            return Section(number, self.part_end[number], heading=True) if self._metadata_selected(number) else None
+            if not self._metadata_selected(number):
+                return None
+            return Section(0 if self._is_all(number) else number, self.part_end[number], heading=True)
         if line.level:
             metadata = not self.is_foreign(number) and self._metadata_selected(number)
             if metadata or self.sessions.refers(line.text):
@@ -71,6 +74,14 @@ class Sections:
         """Whether the heading has a metadata block and every id that it labels is selected."""
         rows = metadata_rows(self.lines, heading)
         return bool(rows) and all(all(self.labels.get(number, ())) for number in rows)
+
+    def _is_all(self, first: int) -> bool:
+        """Whether nothing of a snapshot file stays below what stands above its first heading: then that goes too."""
+        return (
+            first == next(iter(self.part_end))
+            and all(map(self._metadata_selected, self.part_end))
+            and not any(map(self.is_foreign, range(first)))
+        )
 
     def is_foreign(self, number: int) -> bool:
         """Whether the line is the label of an unselected session."""
