@@ -1,9 +1,9 @@
 """How memory text is read and written: one reading of lines, comments, labels and quotations for everybody.
 
 ``lines`` says what a line and a byte range is; ``markers`` and ``references`` read the two ways in which a text names
-where it came from; ``outline``, ``code_blocks``, ``document`` and ``sections`` find the entry below a marker and the
+where it came from; ``outline``, ``document`` and ``sections`` find the entry below a marker and the
 part that a label owns.
-``corpus`` reads what ingestion copied, ``quotation`` and ``sieve`` find it again elsewhere, and ``gate`` says of bytes
+``corpus`` reads what ingestion copied, ``quotation`` finds it again elsewhere, and ``gate`` says of bytes
 that there is nothing to find. ``neutralising``, ``redaction``, ``scaffolding``, ``concepts`` and ``entry_keys`` are the
 other direction: what text must pass before it becomes memory. Nothing here knows of stores or plans, and what is read
 here is never changed but by cutting whole ranges.
@@ -46,12 +46,11 @@ from memprov.core.text.markers import (
     readable_key,
 )
 from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
-from memprov.core.text.quotation import MIN_SNIPPET_UNITS, LookalikeMatcher, QuotationMatcher, Snippet, normalise
+from memprov.core.text.quotation import MIN_SNIPPET_UNITS, LookalikeMatcher, QuotationMatcher, Sieve, Snippet, normalise
 from memprov.core.text.redaction import redact
 from memprov.core.text.references import SessionMatcher, references_session, session_id_from_file_name
 from memprov.core.text.scaffolding import is_generated, is_memory_echo, unwrap
 from memprov.core.text.sections import Sections, machine_lines
-from memprov.core.text.sieve import Sieve
 from memprov.core.text.terms import query_terms, stands_alone
 
 __all__ = [

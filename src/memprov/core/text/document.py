@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from memprov.core.text.code_blocks import close_fences
 from memprov.core.text.lines import WSP
-from memprov.core.text.outline import Line, mark_titles, outline, snapshot_parts, titles
+from memprov.core.text.outline import Line, close_fences, mark_titles, outline, snapshot_parts, titles
 
 __all__ = ["Document", "Entry", "Run"]
 

@@ -1,12 +1,14 @@
 """What each line of a memory text is by itself and by its neighbours: heading, list row, quote, comments (D5).
 
-Markdown is read only as far as deletion needs it. A heading is ``#`` signs at column 0 or a title underlined below;
+Markdown is read only as far as deletion needs it. A closed fence makes its lines code, without structure; an unclosed
+one is text. A heading is ``#`` signs at column 0 or a title underlined below;
 front matter and comments may stand above a saved conversation, which is one all the same.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from attrs import define
@@ -15,22 +17,23 @@ from memprov.core.text.lines import WSP, line_spans
 from memprov.core.text.markers import Comment, CommentKind, comments, is_managed_fence
 from memprov.core.text.references import has_label
 
-__all__ = ["BULLET", "Line", "blanks_width", "mark_titles", "metadata_rows", "outline", "snapshot_parts", "titles"]
+__all__ = ["Line", "close_fences", "mark_titles", "metadata_rows", "outline", "snapshot_parts", "titles"]
 
 _WS = re.escape(WSP.replace("\n", ""))
 #: How a list row begins, without the blank after it.
-BULLET = r"(?:[-*+]|[0-9]{1,9}[.)])"
+_BULLET = r"(?:[-*+]|[0-9]{1,9}[.)])"
 _HEADING = re.compile(rf"(#{{1,6}})(?:[{_WS}]|$)")
 _QUOTES = re.compile(rf"(?:[{_WS}]*>)+")
-_ROW = re.compile(rf"{BULLET}(?:[{_WS}]|$)")
-_KEY_VALUE = re.compile(rf"{BULLET}[{_WS}].+?:[*_`]*(?:[{_WS}]|$)")
+_ROW = re.compile(rf"{_BULLET}(?:[{_WS}]|$)")
+_KEY_VALUE = re.compile(rf"{_BULLET}[{_WS}].+?:[*_`]*(?:[{_WS}]|$)")
 #: What stands below a title, at most three columns to the right; and a break between paragraphs, or a line of a table.
 _UNDERLINE = re.compile(rf" {{0,3}}(?:(=+)|-+)[{_WS}]*")
 _NO_TITLE = re.compile(rf"\||<!--|`{{3}}|~{{3}}|([-*_])(?:[{_WS}]*\1){{2,}}$|=+$")
 _DELIMITER_ROW = re.compile(rf"[{_WS}]*+\|?[{_WS}]*+:?-+:?[{_WS}]*+(?:\|[{_WS}]*+:?-+:?[{_WS}]*+)*\|?[{_WS}]*")
+_FENCE = re.compile(rf"[{_WS}]*((?:{_BULLET}[{_WS}]+)*)(`{{3,}}|~{{3,}})(.*)")
 _SNAPSHOT = re.compile(rf"#[{_WS}]+Session:")
 #: Front matter: a key with what follows it, and any line that can stand below one.
-_FENCES = {"---": ("---", "..."), "+++": ("+++",)}
+_FRONT_MATTER = {"---": ("---", "..."), "+++": ("+++",)}
 _KEY = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s:#"'\[\]{}-][^:=]*+)(?::(?:\s|$)|=)""")
 _ABOVE_KEY = re.compile(r"\s|#|\[|$")
 _BELOW_KEY = re.compile(r"\s|#|-(?:\s|$)|[\[\]{}]|$")
@@ -117,7 +120,7 @@ def _line(text: str, start: int, end: int) -> Line:
         start=start,
         end=end,
         text=body,
-        indents=tuple(map(blanks_width, (*(quotes[0].split(">")[:-1] if quotes else ()), rest))),
+        indents=tuple(map(_blanks_width, (*(quotes[0].split(">")[:-1] if quotes else ()), rest))),
         content=content,
         level=len(heading[1]) if heading else 0,
         row=bool(_ROW.match(content)),
@@ -126,7 +129,7 @@ def _line(text: str, start: int, end: int) -> Line:
     )
 
 
-def blanks_width(text: str) -> int:
+def _blanks_width(text: str) -> int:
     """The width of the blanks that a text begins with; a tab goes to the next multiple of four."""
     blanks = text[: len(text) - len(text.lstrip(WSP))]
     return len(blanks.expandtabs(4)) if blanks else 0
@@ -255,7 +258,7 @@ def _front_matter_end(lines: Sequence[Line], number: int) -> int:
 
     It holds keys with values, and is told by that from text between two breaks.
     """
-    closers = _FENCES.get(lines[number].text.rstrip(WSP), ()) if number < len(lines) else ()
+    closers = _FRONT_MATTER.get(lines[number].text.rstrip(WSP), ()) if number < len(lines) else ()
     if not closers:
         return number
     keys = False
@@ -268,3 +271,57 @@ def _front_matter_end(lines: Sequence[Line], number: int) -> int:
         elif _SNAPSHOT.match(text) or not (_BELOW_KEY if keys else _ABOVE_KEY).match(text):
             return number
     return number
+
+
+# --- fenced code ------------------------------------------------------------------------------------------------------
+
+
+def close_fences(lines: Sequence[Line], first: int, last: int) -> list[tuple[int, int]]:
+    """The closed blocks among these lines, first and exclusive last, whose lines lose their structure."""
+    closing = _closing_lines(lines, first, last)
+    blocks: list[tuple[int, int]] = []
+    number = first
+    while number < last:
+        close = closing.get(number)
+        if close is None:
+            number += 1
+            continue
+        for line in lines[number : close + 1]:
+            line.become_code()
+        blocks.append((number, close + 1))
+        number = close + 1
+    return blocks
+
+
+def _closing_lines(lines: Sequence[Line], first: int, last: int) -> dict[int, int]:
+    """For each line that could open a fence, the line that would close it: the next one at least as long.
+
+    One walk upwards. A fence that a list item opens must close before the item ends, at the next line that is indented
+    no deeper than the item.
+    """
+    closing: dict[int, int] = {}
+    # Per fence character the closers below, nearest last; a shorter one behind a longer one can never be used.
+    below: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}
+    # The lines below that end items, nearest last: each is indented less than the ones nearer than it.
+    ends: list[tuple[int, int]] = []
+    for number in range(last - 1, first - 1, -1):
+        text = lines[number].text
+        if not text.strip(WSP):
+            continue
+        indent = _blanks_width(text)
+        while ends and ends[-1][0] > indent:
+            ends.pop()
+        fence = _FENCE.fullmatch(text)
+        if fence is not None:
+            character, length = fence[2][0], len(fence[2])
+            stack = below[character]
+            if character == "~" or "`" not in fence[3]:
+                index = bisect_right(stack, -length, key=lambda closer: -closer[0]) - 1
+                if index >= 0 and (not fence[1] or not ends or stack[index][1] < ends[-1][1]):
+                    closing[number] = stack[index][1]
+            if not fence[1] and not fence[3].strip(WSP):
+                while stack and stack[-1][0] <= length:
+                    stack.pop()
+                stack.append((length, number))
+        ends.append((indent, number))
+    return closing
