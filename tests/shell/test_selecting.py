@@ -9,6 +9,7 @@ import pytest
 from memprov import (
     Identity,
     Message,
+    SelectorError,
     Selectors,
     SessionRecord,
     Thresholds,
@@ -18,7 +19,9 @@ from memprov import (
     plan_purge,
     preview,
     promote,
+    search,
     sync_index,
+    trace,
 )
 from memprov.core.purge import Report
 from memprov.core.text import digest
@@ -226,3 +229,24 @@ def test_F50_I11_on_the_embedded_store_what_is_named_clears_it(native: NativeSto
     assert stale(native) == [before], "nothing is left to do, and that is no certificate"
     sync_index(helper)
     assert stale(native) == []
+
+
+def test_F64a_whatever_a_search_hit_says_of_its_place_can_be_asked_about(native: NativeStore) -> None:
+    promote(native, thresholds=Thresholds(score=0, signals=1, unique_queries=0), now_ms=NOW)
+
+    def reader(session: SessionRecord) -> list[Message]:
+        text = f"The {session.session_id} sentence is about oolong tea."
+        return [Message("user", text, sender_is_owner=True, number=2, timestamp_ms=FIRST)]
+
+    sync_index(native, reader=reader)
+    hits = search(native, "kiln oolong")
+    assert {hit.source for hit in hits} == {"memory", "sessions"}
+    for hit in hits:
+        for place in (f"{hit.path}:{hit.start_line}", f"{hit.path}#L{hit.start_line}-L{hit.end_line}"):
+            answer = trace(native, file=place)
+            assert answer.entries or answer.session
+            if answer.session is not None and hit.source == "sessions":
+                assert preview(native, Selectors(sessions=[place])).report.session_ids == answer.session.session_ids
+            else:
+                with pytest.raises(SelectorError, match="--file"):
+                    preview(native, Selectors(sessions=[place]))

@@ -202,6 +202,7 @@ def test_F50_a_beginning_of_names_a_participant_and_a_hook_source_are_recognised
     assert any("'kiln'" in w for w in chosen("kiln.").warnings) is False
     assert any("'agent:main:k2'" in w for w in chosen("agent:main:k").warnings)
     assert any("--participant" in w for w in chosen("Ann").warnings)
+    assert any("digest of a plan" in w for w in chosen("0a" * 32).warnings)
     assert any("--hook-source" in w for w in chosen("gmail").warnings)
     asked = select_sessions(SESSIONS, Selectors(participants=["ann"], hook_sources=["Gmail "]))
     assert asked.session_ids == ()

@@ -31,6 +31,7 @@ _MEMORY_FILE = re.compile(
     rf"(?:.*/)?(?:MEMORY\.md|USER\.md|DREAMS\.md|memory\.md|dreams\.md|memory/.+\.(?:md|txt)){_LINE}?", re.DOTALL
 )
 _PLACE = re.compile(rf".+\.(?:md|txt){_LINE}", re.DOTALL)
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHORTEST_PREFIX = 4
 
 
@@ -90,6 +91,8 @@ class KnownNames:
             near = [name for name in self._names if name.startswith(value)]
         if near:
             yield f"{value!r} names no session; did you mean {_listed(near)}?"
+        if _DIGEST.fullmatch(value):
+            yield f"{value!r} looks like the digest of a plan, a receipt or a chunk; it is recorded as a session id"
         if value in self._people:
             yield f"{value!r} names no session but a participant of some; select those with --participant"
         if value in self._hooks:
