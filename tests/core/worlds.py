@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from hypothesis import strategies as st
 
 from memprov import (
@@ -167,11 +168,15 @@ def snapshots(draw: st.DrawFn) -> MemorySnapshot:
         cache_rows=draw(st.integers(0, 3)),
         internal_sessions=frozenset(draw(st.lists(sessions, max_size=1))),
         ledger_writes=(CuratedWrite("USER.md", 5, session_id=draw(sessions)),),
-        retained=tuple(
-            RetainedText(session, tuple(Snippet(f"User: {said}") for said in draw(st.lists(sentences, max_size=2))))
-            for session in draw(st.lists(sessions, max_size=2, unique=True))
-        ),
     )
+
+
+@st.composite
+def heard_snapshots(draw: st.DrawFn) -> MemorySnapshot:
+    """Such a snapshot, with what some sessions said by their transcripts."""
+    heard = draw(st.lists(sessions, max_size=2, unique=True))
+    texts = st.lists(sentences, max_size=2).map(lambda said: tuple(Snippet(f"User: {text}") for text in said))
+    return evolve(draw(snapshots()), retained=tuple(RetainedText(session, draw(texts)) for session in heard))
 
 
 def selection(*ids: str) -> Selection:

@@ -45,7 +45,7 @@ from memprov.core.purge import (
 )
 from memprov.core.purge.effects import Step
 from memprov.core.text import promotion_marker
-from tests.core.worlds import CORPUS, KEYS, SENTENCES, corpus_line, selection, selections, snapshots
+from tests.core.worlds import CORPUS, KEYS, SENTENCES, corpus_line, heard_snapshots, selection, selections
 
 IDENTITY = StoreIdentity("model", "main", "/state", "/workspace")
 K, N, M = KEYS[:3]
@@ -74,7 +74,7 @@ def settled(snapshot: MemorySnapshot) -> MemorySnapshot:
     return evolve(snapshot, revision=0)
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I1_after_apply_a_plan_for_the_same_selection_removes_nothing(
     snapshot: MemorySnapshot, chosen: Selection
 ) -> None:
@@ -84,7 +84,7 @@ def test_I1_after_apply_a_plan_for_the_same_selection_removes_nothing(
     assert settled(apply_to_snapshot(after, again)) == settled(after)
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I2_files_that_hold_nothing_selected_are_not_in_the_plan(snapshot: MemorySnapshot, chosen: Selection) -> None:
     plan = plan_purge(snapshot, chosen)
     touched = {effect.path for effect in plan.effects if isinstance(effect, CutFile | RemoveFile)}
@@ -96,7 +96,7 @@ def test_I2_files_that_hold_nothing_selected_are_not_in_the_plan(snapshot: Memor
             assert effect.before != effect.after
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I4_tombstones_come_first_and_steps_never_go_back(snapshot: MemorySnapshot, chosen: Selection) -> None:
     effects = plan_purge(snapshot, chosen).effects
     assert isinstance(effects[0], RecordTombstones)
@@ -104,7 +104,7 @@ def test_I4_tombstones_come_first_and_steps_never_go_back(snapshot: MemorySnapsh
     assert [effect.step for effect in effects] == sorted(effect.step for effect in effects)
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I5_every_effect_prefix_converges_to_the_uninterrupted_end(snapshot: MemorySnapshot, chosen: Selection) -> None:
     plan = plan_purge(snapshot, chosen)
     end = settled(apply_to_snapshot(snapshot, plan))
@@ -114,14 +114,14 @@ def test_I5_every_effect_prefix_converges_to_the_uninterrupted_end(snapshot: Mem
         assert settled(apply_to_snapshot(crashed, rerun)) == end
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I5_every_effect_is_idempotent(snapshot: MemorySnapshot, chosen: Selection) -> None:
     for effect in plan_purge(snapshot, chosen).effects:
         snapshot = effect.applied_to(snapshot)
         assert settled(effect.applied_to(snapshot)) == settled(snapshot)
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I5_evidence_outlives_what_cites_it(snapshot: MemorySnapshot, chosen: Selection) -> None:
     plan = plan_purge(snapshot, chosen)
     selected = set(plan.report.entry_keys)
@@ -130,7 +130,7 @@ def test_I5_evidence_outlives_what_cites_it(snapshot: MemorySnapshot, chosen: Se
         assert cited <= state.origins.keys
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I11_nothing_of_a_sibling_agent_goes_but_what_is_selected(snapshot: MemorySnapshot, chosen: Selection) -> None:
     snapshot = evolve(
         snapshot,
@@ -155,7 +155,7 @@ def test_I11_rows_of_another_agent_in_one_table_stay() -> None:
     assert {(row.entry_key, row.agent_id) for row in after.origins.rows()} == {(K, "helper"), (N, "helper")}
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I14_equal_snapshots_give_byte_equal_plans_on_any_executor(snapshot: MemorySnapshot, chosen: Selection) -> None:
     plan = plan_purge(snapshot, chosen)
     with ThreadPoolExecutor(3) as pool:
@@ -164,7 +164,7 @@ def test_I14_equal_snapshots_give_byte_equal_plans_on_any_executor(snapshot: Mem
     assert plan_purge(reordered, chosen).digest == plan.digest
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_a_plan_survives_json_and_holds_no_memory_text(snapshot: MemorySnapshot, chosen: Selection) -> None:
     plan = plan_purge(snapshot, chosen)
     text = plan.to_json()
@@ -172,7 +172,7 @@ def test_a_plan_survives_json_and_holds_no_memory_text(snapshot: MemorySnapshot,
     assert not any(sentence in text for sentence in SENTENCES)
 
 
-@given(snapshots(), selections, selections)
+@given(heard_snapshots(), selections, selections)
 def test_forgetting_is_monotone_in_selectors(snapshot: MemorySnapshot, one: Selection, other: Selection) -> None:
     both = selection(*{*one.session_ids, *other.session_ids})
     assert set(plan_purge(snapshot, one).report.entry_keys) <= set(plan_purge(snapshot, both).report.entry_keys)

@@ -30,7 +30,7 @@ from memprov.core.text import Document, promotion_marker
 from memprov.testing import synthetic_sessions, synthetic_snapshot
 from memprov.testing.strategies import memory_texts
 from tests.core.purge.narrow import least_from, nothing_for
-from tests.core.worlds import CORPUS, KEYS, SENTENCES, corpus_line, selection, selections, snapshots
+from tests.core.worlds import CORPUS, KEYS, SENTENCES, corpus_line, heard_snapshots, selection, selections
 
 
 def planned(snapshot: MemorySnapshot, chosen: Selection, *starved: type) -> PurgePlan:
@@ -42,12 +42,12 @@ def planned(snapshot: MemorySnapshot, chosen: Selection, *starved: type) -> Purg
     return answered(plan_by_asking(snapshot.store, chosen), answer)
 
 
-@given(snapshots(), selections)
+@given(heard_snapshots(), selections)
 def test_I16_the_least_answers_give_the_plan_of_the_whole(snapshot: MemorySnapshot, chosen: Selection) -> None:
     assert planned(snapshot, chosen).to_json() == plan_purge(snapshot, chosen).to_json()
 
 
-@given(snapshots())
+@given(heard_snapshots())
 def test_I16_a_selection_of_no_session_too(snapshot: MemorySnapshot) -> None:
     chosen = selection("s1")
     nobody = Selection("main", chosen.selectors)

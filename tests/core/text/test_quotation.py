@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memprov.core.text import QuotationMatcher, Snippet, neutralise, neutralise_inline
+from memprov.core.text.quotation import fold, normalise
 from memprov.testing.strategies import SENTENCES, memory_texts, raw_texts
 from tests.core import plain_oracles
 
@@ -348,3 +349,13 @@ def test_D2_a_text_quotes_itself(text: str, before: str) -> None:
         and not unicodedata.category(stripped[0]).startswith("M")
     ):
         assert matcher.quoted_lines(before + " " + text) == {0}
+
+
+@pytest.mark.parametrize("pair", ["\u0301\u0316", "\u0344\u0316", "\u0f73\u0f71\u0301", "\u0f81\u0316", "\u1fbe\u0316"])
+def test_long_runs_of_marks_are_put_in_order_and_mean_the_same(pair: str) -> None:
+    """Python sorts them by insertion, which takes hours for a megabyte of them (F30)."""
+    text = "a" + pair * 20_000
+    assert normalise(text[:201]) == unicodedata.normalize("NFC", text[:201])
+    assert fold(text[:201]) == unicodedata.normalize("NFKC", text[:201])
+    assert len(normalise(text)) > 20_000
+    assert len(fold(text)) > 20_000

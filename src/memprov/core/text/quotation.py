@@ -40,6 +40,8 @@ _FEW = 32
 _BLANKS = re.compile("[" + re.escape(WSP.replace("\n", "")) + "]+")
 _PREFIXES = re.compile(r"^ ?(?:(?:user|assistant): ?|[-*+>] |[0-9]{1,9}\. )*", re.IGNORECASE | re.ASCII | re.MULTILINE)
 _ASCII_WORDS = re.compile("([0-9A-Za-z]+)")
+#: Characters that are no marks and are decomposed to marks alone; NFC never composes them.
+_HIDDEN_MARKS = re.compile("[\u0344\u0f73\u0f75\u0f81]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNDECODABLE = re.compile("\r(.)", re.DOTALL)
 #: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar: written without blanks between words (D2).
@@ -80,8 +82,8 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
-    seen = _INVISIBLE.sub("", text)
-    return seen if unicodedata.is_normalized("NFKC", seen) else unicodedata.normalize("NFKC", seen)
+    folded = unicodedata.normalize("NFKC", _order_marks(_INVISIBLE.sub("", text)))
+    return text if folded == text else folded
 
 
 @frozen
@@ -212,6 +214,7 @@ def _mark_words(text: str) -> str:
 
 def _order_marks(text: str) -> str:
     """The same text to Unicode, long sequences of combining marks in order: ``normalize`` sorts them by insertion."""
+    text = _HIDDEN_MARKS.sub(lambda match: unicodedata.normalize("NFD", match[0]), text)
     shape, mark = _shape(text, {c for c in set(text) if unicodedata.combining(c)})
     ordered: list[str] = []
     position = 0
