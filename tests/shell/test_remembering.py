@@ -7,15 +7,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 from attrs import evolve
 
-from memprov import MemoryFile, MemorySnapshot, NativeStore, Origin, OriginTable, Selectors, SessionRecord, forget
+from memprov import (
+    MemoryFile,
+    MemorySnapshot,
+    NativeStore,
+    Origin,
+    OriginTable,
+    Selectors,
+    SessionRecord,
+    forget,
+    open_openclaw,
+)
 from memprov.core.purge import Mapper, Selection
 from memprov.shell.native import NativeWriter
 from memprov.shell.port import Answering
 from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.workspace import Calls
+from memprov.testing import synthetic_sessions, synthetic_snapshot, write_openclaw_store
 from tests.core.worlds import CORPUS, SENTENCES, corpus_line
 from tests.shell.native.loading import fresh_store, write_snapshot
 
@@ -132,3 +144,16 @@ def test_a_session_that_is_rotated_before_the_lock_is_held_is_selected_as_it_is_
 
     report = forget(Between(store, rotate), Selectors(sessions=["s1", "agent:main:x"]))
     assert set(report.session_ids) == {"s1", "s3"}
+
+
+def test_a_catalogue_is_read_once_until_a_session_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memprov.shell.remembering.TICK_NS", -(10**15))
+    write_openclaw_store(tmp_path / "store", synthetic_snapshot(2), synthetic_sessions(2))
+    store = open_openclaw(tmp_path / "store" / "state")
+    first = store.catalogue()
+    assert store.catalogue() is first
+    database = tmp_path / "store" / "state" / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+    connection = apsw.Connection(str(database))
+    connection.execute("DELETE FROM session_windows")
+    connection.close()
+    assert store.catalogue() == ()

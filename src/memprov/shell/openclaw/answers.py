@@ -78,6 +78,7 @@ class OpenClawAnswering:
     workspace: WorkspaceReading
     now: float
     remembered: Remembered
+    known: Remembered
 
     def __call__(self, question: Question) -> Answer:
         """See ``memprov.shell.port.Answering``."""
@@ -140,8 +141,7 @@ class OpenClawAnswering:
 
     @cached_property
     def _sessions(self) -> SessionList:
-        read = partial(read_catalogue, self.layout, self.access)
-        return self.remembered.recall("sessions", self._sessions_standing, read)
+        return read_catalogue(self.layout, self.access, self.known)
 
     @cached_property
     def _transcripts(self) -> TranscriptSearch:
@@ -200,12 +200,13 @@ def narrow_answers(
     now: float,
     mapper: Mapper,
     calls: Calls,
-    remembered: Remembered | None = None,
+    remembered: Remembered | None,
+    known: Remembered,
 ) -> OpenClawAnswering:
-    """What answers the questions of one plan for a selection. The workspace is listed now."""
+    """What answers the questions of one plan for a selection. The workspace is listed now. ``known`` are sessions."""
     remembered = remembered or Remembered()
     workspace = reading_of(layout.place.workspace, mapper, calls, remembered)
-    return OpenClawAnswering(layout, access, selection, workspace, now, remembered)
+    return OpenClawAnswering(layout, access, selection, workspace, now, remembered, known)
 
 
 def _files_in(directory: str) -> Iterator[str]:

@@ -26,6 +26,7 @@ from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tom
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
 from memprov.shell.openclaw.state import has_rows, read_state, recorded_workspaces
 from memprov.shell.openclaw.values import text
+from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.workspace import scan
 from memprov.shell.workspace.tree import shown
@@ -42,10 +43,16 @@ __all__ = [
 ]
 
 
-def read_catalogue(layout: Layout, access: Access) -> SessionList:
-    """The sessions that the agent's session store knows."""
+def read_catalogue(layout: Layout, access: Access, known: Remembered | None = None) -> SessionList:
+    """The sessions that the agent's session store knows; not read again while what is ``known`` of them stands."""
     database, owner = find_session_database(layout, access)
-    return access.read(database, lambda reader: read_sessions(reader, owner))
+
+    def read() -> SessionList:
+        return access.read(database, lambda reader: read_sessions(reader, owner))
+
+    if known is None:
+        return read()
+    return known.recall(("sessions", database.path, owner), standing_of([database.path]), read)
 
 
 def read_snapshot(

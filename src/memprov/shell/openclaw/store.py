@@ -48,6 +48,8 @@ class OpenClawStore:
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
     load_vectors: VectorLoader = field(default=load_sqlite_vec, repr=False)
     calls: Calls = field(default=CALLS, repr=False)
+    #: the sessions as they were last read, for as long as they stand
+    known: Remembered = field(factory=Remembered, repr=False, eq=False)
 
     @property
     def identity(self) -> StoreIdentity:
@@ -56,7 +58,7 @@ class OpenClawStore:
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that the agent's session store knows, archives included; in a shared store, of all agents."""
-        return read_catalogue(self.layout, QuietAccess(self.sleep)).records
+        return read_catalogue(self.layout, QuietAccess(self.sleep), self.known).records
 
     def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
         """The agent's origin rows that carry one of these names as their session key or entry key."""
@@ -90,6 +92,7 @@ class OpenClawStore:
             mapper,
             self.calls,
             remembered,
+            self.known,
         )
 
     def spoken(self) -> tuple[Spoken, ...]:
@@ -122,7 +125,7 @@ class OpenClawStore:
         lock = held(config.shared_database, place.keys, clock=self.clock, sleep=self.sleep, break_lock=break_lock)
         with lock as lease:
             settle(place.workspace, calls=self.calls)
-            yield OpenClawWriter(self.layout, lease, self.clock, self.load_vectors, self.calls)
+            yield OpenClawWriter(self.layout, lease, self.clock, self.load_vectors, self.calls, self.known)
 
 
 def open_openclaw(

@@ -54,6 +54,7 @@ class OpenClawWriter:
     clock: Callable[[], float]
     load_vectors: VectorLoader
     calls: Calls
+    known: Remembered
     erasures: list[Erasure] = field(factory=list)
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
@@ -62,7 +63,16 @@ class OpenClawWriter:
 
     def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
         """As ``Store.answering``, under the lock."""
-        return narrow_answers(self.layout, OrdinaryAccess(), selection, self.clock(), mapper, self.calls, remembered)
+        return narrow_answers(
+            self.layout,
+            OrdinaryAccess(),
+            selection,
+            self.clock(),
+            mapper,
+            self.calls,
+            remembered,
+            self.known,
+        )
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""
