@@ -9,6 +9,7 @@ import pytest
 
 from memprov import SessionRecord, open_store
 from memprov.cli.commands import main
+from tests.cli.running import runner
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,16 @@ def test_F24_a_policy_file_that_would_let_everybody_in_is_refused(
     printed = capsys.readouterr()
     assert (stop.value.code, printed.out) == (2, "")
     assert named in printed.err
+
+
+@pytest.mark.parametrize("comma", ["", ","])
+def test_F32_a_policy_of_any_depth_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, comma: str
+) -> None:
+    open_store(tmp_path / "store").record_session(SessionRecord("main", "s1"))
+    policy = tmp_path / "policy.json5"
+    policy.write_text(f'{{"channels": {"[" * 3000}{"]" * 3000}{comma}}}')
+    ran = runner(monkeypatch, capsys)("admit", "--store", tmp_path / "store", "--policy", policy)
+    assert (ran.code, ran.out) == (2, "")
+    assert "nested too deeply" in ran.err
+    assert ran.err.count("\n") == 1

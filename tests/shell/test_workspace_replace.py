@@ -184,6 +184,16 @@ def test_no_error_contains_memory_text(tmp_path: Path) -> None:
         assert "kiln" not in str(caught.value) + str(caught.value.remaining)
 
 
+def test_F43_a_file_that_is_mounted_by_itself_says_what_to_do(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    busy = failing(errno.EBUSY)
+    with pytest.raises(PartialError, match="mount the directory that holds it"):
+        cut_file(root, CUT, calls=evolve(CALLS, rename=busy))
+    with pytest.raises(PartialError, match="mount the directory that holds it"):
+        remove_file(root, REMOVE, calls=evolve(CALLS, unlink=busy))
+    assert contents(root)["MEMORY.md"] == OLD
+
+
 # --- several names ---
 
 

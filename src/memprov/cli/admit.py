@@ -83,6 +83,8 @@ def _parse_json5(text: str, source: str) -> object:
         return json5.loads(text, object_pairs_hook=_object)
     except PolicyError:
         raise
+    except RecursionError as error:
+        raise InputError(f"{source} is nested too deeply") from error
     except ValueError as error:
         raise InputError(f"{source} is neither JSON nor JSON5: {error}") from error
 

@@ -15,8 +15,9 @@ import secrets
 import socket
 import sys
 import uuid
+from datetime import UTC, datetime
 
-__all__ = ["process_alive", "process_start_time", "same_namespace", "writer_gone", "writer_token"]
+__all__ = ["moment", "process_alive", "process_start_time", "same_namespace", "writer_gone", "writer_token"]
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _PID_NAMESPACE = "/proc/self/ns/pid"
@@ -46,6 +47,14 @@ def writer_token() -> str:
     else:
         parts.append(f"{uuid.getnode():012x}")
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def moment(seconds: float) -> str:
+    """A time that somebody wrote down, for a message; one that no calendar has is given as its number (F32)."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return f"second {seconds:.0f}"
 
 
 def same_namespace(token: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 import apsw
@@ -12,7 +12,7 @@ from memprov.core.text import json_text
 from memprov.errors import ConflictError
 from memprov.shell.cells import is_storable
 
-__all__ = ["batches", "json_array", "transaction"]
+__all__ = ["batches", "json_array", "require_accounted", "roll_back", "transaction"]
 
 
 _BATCH = 10_000
@@ -26,9 +26,15 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        roll_back(connection)
         raise
+
+
+def roll_back(connection: apsw.Connection) -> None:
+    """End a transaction that is still open. Where that fails, too, what failed before is the error to tell (F32)."""
+    if connection.in_transaction:
+        with suppress(apsw.Error):
+            connection.execute("ROLLBACK")
 
 
 def json_array(values: Iterable[str]) -> str:

@@ -38,8 +38,9 @@ from memprov.core.writing import (
     StageEntries,
     StorePreimage,
 )
-from memprov.errors import ConflictError, InputError, PartialError, RefusedError, StaleStateError
+from memprov.errors import ConflictError, InputError, LockHeldError, PartialError, RefusedError, StaleStateError
 from memprov.shell.native import NativeStore, open_store
+from memprov.shell.statements import transaction
 from memprov.shell.workspace.publish import PublicationError
 from tests.shell.native.loading import Clock, fresh_store, hasty, rows, unhurried
 
@@ -248,6 +249,42 @@ def test_hosts_record_sessions_while_a_purge_holds_the_lock(store: NativeStore) 
     with unhurried(store):
         store.record_session(SessionRecord("main", "s1", participants=[Identity("profile", "p")]))
     assert [s.session_id for s in store.catalogue()] == ["s1"]
+
+
+def test_F32_a_full_disk_is_told_by_its_name(store: NativeStore) -> None:
+    with unhurried(store) as writer:
+        pages = next(iter(writer.shared.execute("PRAGMA page_count")))[0]
+        list(writer.shared.execute(f"PRAGMA max_page_count = {pages}"))
+        with pytest.raises(PartialError, match="disk is full"):
+            writer.write(AddSeenHashes("scope", tuple(f"{n:064}" for n in range(2000))))
+        list(writer.shared.execute("PRAGMA max_page_count = 1000000"))
+        writer.write(AddSeenHashes("scope", ("h",)))
+
+
+def test_F32_where_rolling_back_fails_too_the_first_error_is_told() -> None:
+    class Full:
+        in_transaction = True
+
+        def execute(self, statement: str) -> None:
+            if statement == "ROLLBACK":
+                raise apsw.SQLError("cannot rollback - no transaction is active")
+
+    with pytest.raises(apsw.FullError), transaction(Full()):  # type: ignore[arg-type]  # what is used of a connection
+        raise apsw.FullError("database or disk is full")
+
+
+def test_F49_a_refusal_names_the_way_out(store: NativeStore) -> None:
+    wait = r"end it, or wait for it.*--break-lock has nothing to break"
+    with store.exclusive(), pytest.raises(LockHeldError, match=wait), hasty(store).exclusive():
+        pass
+
+
+def test_F32_a_note_of_a_holder_that_makes_no_sense_is_another_process(store: NativeStore) -> None:
+    for since in ("1e400", "-1e300", '"now"', "[" * 3000 + "]" * 3000, str(2**63)):
+        with store.exclusive():
+            Path(store.layout.lock).write_text(f'{{"pid": 1, "host": "oak", "since": {since}}}')
+            with pytest.raises(LockHeldError, match="is held by"), hasty(store).exclusive():
+                pass
 
 
 # --- the lock ---

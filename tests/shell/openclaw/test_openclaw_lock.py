@@ -147,6 +147,33 @@ def test_D19_our_row_from_elsewhere_is_taken_on_request_only(lab: Lab, dead: int
     take(lab.open(), break_lock=True)
 
 
+def test_F49_a_refusal_names_the_way_out(lab: Lab, live: int, dead: int) -> None:
+    for pid, age, fields, way in (
+        (live, 5, {}, "end it, or wait for it"),
+        (live, 5, {"memprov": writer_token()}, "end it, or wait for it"),
+        (dead, 5, {}, r"expires in 4[0-9] s; if it is dead, run again with --break-lock"),
+        (dead, 5, {"memprov": "0" * 16}, "if it is dead, run again with --break-lock"),
+    ):
+        lab.sql(lab.shared, "DELETE FROM plugin_state_entries")
+        put(lab, pid, age - (lab.clock.now - NOW / 1000), **fields)
+        with pytest.raises(LockHeldError, match=way):
+            take(lab.open())
+
+
+@pytest.mark.parametrize("when", [2**63, -(2**63), 10**400, 1e300])
+def test_F32_a_lock_row_of_a_time_that_no_calendar_has_is_one_line(lab: Lab, dead: int, when: float) -> None:
+    put(lab, dead, 0, memprov="0" * 16, acquiredAt=when)
+    with pytest.raises(LockHeldError, match="--break-lock"):
+        take(lab.open())
+    take(lab.open(), break_lock=True)
+
+
+def test_F32_a_lock_row_of_any_depth_is_somebodys(lab: Lab) -> None:
+    lab.state_row(LOCKS, sha(str(lab.workspace)), "[" * 3000 + "]" * 3000)
+    with pytest.raises(LockHeldError, match="an unknown owner"):
+        take(lab.open())
+
+
 def test_D19_a_run_that_is_killed_blocks_nobody(lab: Lab) -> None:
     source = """
 import os, sys

@@ -32,6 +32,7 @@ from memprov.shell.index.ledger import revision_of
 from memprov.shell.native import NativeStore, embedded_only
 from memprov.shell.native.curated import file_digest
 from memprov.shell.native.reader import QuietReading
+from memprov.shell.statements import roll_back
 from memprov.shell.vectors import ExactVectors, SqliteVecVectors, VectorIndex, VectorMemory
 from memprov.shell.vectors.mirror import trusted_mirror
 from memprov.shell.vectors.port import checked_limit
@@ -177,7 +178,7 @@ def reading(store: NativeStore) -> Iterator[apsw.Connection]:
         try:
             yield connection
         finally:
-            connection.execute("ROLLBACK")
+            roll_back(connection)
 
 
 def _copied(copy: apsw.Connection, ledger: apsw.Connection) -> None:

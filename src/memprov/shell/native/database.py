@@ -21,7 +21,7 @@ from memprov.errors import CorruptStoreError, RefusedError, SchemaError, StoreNo
 from memprov.shell.cells import integer
 from memprov.shell.native.schema import Schema
 from memprov.shell.sqlite import BUSY_MS, Database, QuietAccess, Reader, explained
-from memprov.shell.statements import transaction
+from memprov.shell.statements import roll_back, transaction
 from memprov.shell.workspace import CALLS
 
 __all__ = ["LedgerFile", "sync_directory"]
@@ -162,7 +162,7 @@ def _one_moment(connection: apsw.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute("ROLLBACK")
+        roll_back(connection)
 
 
 def _pragma(connection: apsw.Connection, name: str) -> int:

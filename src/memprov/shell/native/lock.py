@@ -12,12 +12,12 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 
 from filelock import FileLock, Timeout
 
 from memprov.core.text import json_text
 from memprov.errors import LockHeldError, RefusedError
+from memprov.shell.processes import moment
 
 __all__ = ["POLL_S", "WAIT_S", "held"]
 
@@ -48,7 +48,10 @@ def _acquire(lock: FileLock, path: str, clock: Callable[[], float], sleep: Calla
             polls += 1
             # A clock that stands still, or is set back, does not make the wait endless.
             if polls > WAIT_S / POLL_S or clock() - began >= WAIT_S:
-                raise LockHeldError(f"the workspace lock {path} is held by {_holder(path)}") from None
+                raise LockHeldError(
+                    f"the workspace lock {path} is held by {_holder(path)}; it runs: end it, or wait for it "
+                    "(the system gives the lock of a dead process back at once, so --break-lock has nothing to break)"
+                ) from None
             sleep(POLL_S)
         except (OSError, NotImplementedError) as error:
             raise RefusedError(f"the workspace lock {path} cannot be taken: {error}") from error
@@ -66,7 +69,6 @@ def _holder(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             holder = json.load(file)
-        since = datetime.fromtimestamp(holder["since"], UTC).isoformat(timespec="seconds")
-        return f"process {holder['pid']} on {holder['host']} since {since}"
-    except (OSError, ValueError, KeyError, TypeError):
+        return f"process {holder['pid']} on {holder['host']} since {moment(float(holder['since']))}"
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return "another process"

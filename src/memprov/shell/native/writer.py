@@ -59,7 +59,7 @@ from memprov.shell.native.transcripts import Followed, mark_followed
 from memprov.shell.port import Answering
 from memprov.shell.remembering import Remembered
 from memprov.shell.sqlite import explained
-from memprov.shell.statements import transaction
+from memprov.shell.statements import roll_back, transaction
 from memprov.shell.vectors.mirror import purge_mirror, reflect
 from memprov.shell.workspace import Calls, cut_file, remove_file
 from memprov.shell.workspace.publish import publish
@@ -120,7 +120,7 @@ class NativeWriter:
                     try:
                         return use(connection)
                     finally:
-                        connection.execute("ROLLBACK")
+                        roll_back(connection)
         return self.quiet.read(file, use)
 
     def exists(self, file: LedgerFile) -> bool:

@@ -15,7 +15,6 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 
 from attrs import define, field, frozen
@@ -24,7 +23,14 @@ from memprov.core.text import json_text
 from memprov.errors import LockHeldError, PartialError, RefusedError, SchemaError
 from memprov.shell.openclaw.state import LOCKS, OWNER, TABLE
 from memprov.shell.openclaw.values import Json, integer, json_value, member, object_of, text
-from memprov.shell.processes import process_alive, process_start_time, same_namespace, writer_gone, writer_token
+from memprov.shell.processes import (
+    moment,
+    process_alive,
+    process_start_time,
+    same_namespace,
+    writer_gone,
+    writer_token,
+)
 from memprov.shell.sqlite import Database, OrdinaryAccess, Reader, writing
 
 __all__ = ["Lease", "held"]
@@ -55,21 +61,42 @@ class _Row:
     @property
     def describes(self) -> str:
         """Who holds it and since when, for a message."""
-        since = datetime.fromtimestamp(self.acquired_ms / 1000, UTC).isoformat(timespec="seconds")
+        since = moment(self.acquired_ms / 1000)
         host = member(self.value, "host")
         return f"{member(self.value, 'owner') or 'an unknown owner'}{f' on {host}' if host else ''} since {since}"
 
+    def way_out(self, now_ms: int) -> str:
+        """What to do about a holder that will not give the lock back, for a message (F49)."""
+        token = member(self.value, "memprov")
+        if token and same_namespace(token):
+            return "it runs; end it, or wait for it"
+        if not token and _runs(self.pid, self._started):
+            return "it runs here; end it, or wait for it"
+        if token:
+            return "it cannot be judged from here; if it is dead, run again with --break-lock"
+        left_s = (self.acquired_ms + STALE_MS - now_ms) // 1000 + 1
+        expires = (
+            f"in {left_s} s" if left_s <= STALE_MS // 1000 else f"after {moment((self.acquired_ms + STALE_MS) / 1000)}"
+        )
+        return (
+            "no such process runs here, but it may in another container; its lock expires "
+            f"{expires}; if it is dead, run again with --break-lock"
+        )
+
     def may_be_taken(self, now_ms: int, *, break_lock: bool) -> bool:
         """Whether the holder is proven, or on request presumed, to be gone (D19)."""
-        started = self.value.get("ownerStartTime")
-        start_time = integer(started) if isinstance(started, int | float) else None
         token = member(self.value, "memprov")
         if token:
             if same_namespace(token):
-                return self.pid is None or writer_gone(self.pid, token, start_time)
+                return self.pid is None or writer_gone(self.pid, token, self._started)
             return break_lock
         old = now_ms - self.acquired_ms > STALE_MS
-        return (old or break_lock) and not _runs(self.pid, start_time)
+        return (old or break_lock) and not _runs(self.pid, self._started)
+
+    @property
+    def _started(self) -> int | None:
+        started = self.value.get("ownerStartTime")
+        return integer(started) if isinstance(started, int | float) else None
 
 
 @define
@@ -161,7 +188,7 @@ def _acquire(
                 return Lease(database, keys, clock, owner, source, now_ms)
         polls += 1
         if polls > WAIT_S / POLL_S or clock() - began >= WAIT_S:
-            raise LockHeldError(f"the workspace lock is held by {holder.describes}")
+            raise LockHeldError(f"the workspace lock is held by {holder.describes}; {holder.way_out(now_ms)}")
         sleep(POLL_S)
 
 

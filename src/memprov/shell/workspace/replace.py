@@ -31,6 +31,10 @@ __all__ = ["cut_file", "remove_file"]
 _NOT_WRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NOT_LINKABLE = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP})
 _NOT_GIVEN_AWAY = frozenset({errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+_HINTS = {
+    **dict.fromkeys(_NOT_WRITABLE, " (the file must be readable and its directory writable)"),
+    errno.EBUSY: " (it is mounted by itself, so nothing can take its name: mount the directory that holds it instead)",
+}
 
 
 def cut_file(root: str | os.PathLike[str], effect: CutFile, *, calls: Calls = CALLS) -> None:
@@ -104,7 +108,7 @@ class _Work:
             with ExitStack() as handles:
                 try:
                     self.tree = handles.enter_context(Tree(root, self.calls))
-                except FileNotFoundError:
+                except (FileNotFoundError, NotADirectoryError):
                     raise self._conflict(self.names[0], "is gone with the whole workspace") from None
                 for path, parts in places:
                     directory = self._directory(path, parts[:-1], handles)
@@ -299,7 +303,7 @@ class _Work:
                 f"what was done to {names} may not be durable yet: {reason}", remaining=self._remaining()
             )
         names = ", ".join(map(shown, self.left))
-        hint = " (the file must be readable and its directory writable)" if error.errno in _NOT_WRITABLE else ""
+        hint = _HINTS.get(error.errno or 0, "")
         message = f"cannot {self.verb} {names}: {reason}{hint}; the bytes are the old ones or the new, never a part"
         return PartialError(message, remaining=self._remaining())
 
