@@ -18,10 +18,11 @@ from memprov.core.purge import Answer, Mapper, PurgeEffect, Question, Selection
 from memprov.core.records import Origin, SessionRecord, StoreIdentity
 from memprov.core.state import MemorySnapshot
 from memprov.core.writing import Message
-from memprov.errors import MemprovError
+from memprov.errors import InputError, MemprovError, PartialError
 from memprov.shell.remembering import Remembered
 
 __all__ = [
+    "UNWRITTEN",
     "Answering",
     "Attesting",
     "Neighbours",
@@ -32,6 +33,7 @@ __all__ = [
     "TranscriptReader",
     "Writer",
     "failure",
+    "last_receipt",
 ]
 
 #: Answers the questions of one plan (DESIGN 4.5). Reading only.
@@ -139,6 +141,18 @@ class ReceiptLog:
 
     documents: tuple[str, ...] = ()
     key: bytes | None = field(default=None, repr=False)
+
+
+#: How a message begins when only the receipt is missing.
+UNWRITTEN = "the purge is done and only its receipt could not be written"
+
+
+def last_receipt(log: ReceiptLog) -> Receipt | None:
+    """What the next receipt follows. Raises ``PartialError`` when it is damaged: nothing can be chained to it."""
+    try:
+        return Receipt.from_json(log.documents[-1]) if log.documents else None
+    except InputError as error:
+        raise PartialError(f"{UNWRITTEN}: the one before it is damaged; put the log back from a copy") from error
 
 
 @runtime_checkable

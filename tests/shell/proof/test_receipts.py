@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from attrs import evolve
 
 from memprov import (
+    CorruptStoreError,
     Message,
     NativeStore,
     OpenClawStore,
@@ -32,6 +34,7 @@ from memprov import (
     sessions_in_receipt,
     verify,
 )
+from memprov.shell.openclaw.receipts import receipts_beside
 from tests.real_stores import store_archives, unpack
 from tests.shell.proof.world import NOW, SAID, embedded, reopened
 
@@ -239,6 +242,35 @@ def test_what_a_killed_process_left_of_a_line_is_cut_off_before_the_next(opencla
     one, two = receipts(openclaw)
     assert two.previous == one.digest
     assert check_receipt(openclaw, two, one.digest).valid
+
+
+def test_after_a_damaged_receipt_the_purge_is_done_and_says_that_its_receipt_is_missing(top: Path) -> None:
+    store, _ = purged(top)
+    tampered(store, "UPDATE receipts SET document = 'x'")
+    with pytest.raises(PartialError, match="the purge is done"):
+        forget(store, Selectors(sessions=["tuesday-chat"]))
+    assert preview(store, Selectors(sessions=["tuesday-chat"])).removes_nothing
+
+
+@pytest.mark.needs_store("basic")
+@pytest.mark.parametrize("what", ["a link", "a pipe", "a folder", "another file"])
+def test_what_stands_where_the_receipts_belong_is_left_alone_and_named(openclaw: OpenClawStore, what: str) -> None:
+    place = Path(receipts_beside(openclaw.layout.config.agent_database("main").path))
+    target = place.with_name("precious")
+    target.write_text("x")
+    makers: dict[str, Callable[[], object]] = {
+        "a link": lambda: place.symlink_to(target),
+        "a pipe": lambda: os.mkfifo(place),
+        "a folder": place.mkdir,
+        "another file": lambda: place.write_text("mine\n"),
+    }
+    makers[what]()
+    with pytest.raises(PartialError, match="the purge is done"):
+        forget(openclaw, Selectors(sessions=[openclaw.catalogue()[0].session_id]))
+    with pytest.raises(CorruptStoreError):
+        receipts(openclaw)
+    assert target.read_text() == "x"
+    assert what != "another file" or place.read_text() == "mine\n"
 
 
 def test_the_command_line_checks_a_receipt_in_a_second_process(top: Path) -> None:

@@ -8,7 +8,7 @@ import apsw
 
 from memprov.core.proof import Receipt, seal_receipt
 from memprov.shell.cells import text
-from memprov.shell.port import ReceiptLog
+from memprov.shell.port import ReceiptLog, last_receipt
 from memprov.shell.statements import transaction
 
 __all__ = ["append_receipt", "read_receipt_log"]
@@ -25,13 +25,12 @@ def read_receipt_log(connection: apsw.Connection) -> ReceiptLog:
 def append_receipt(connection: apsw.Connection, draft: Receipt, session_ids: tuple[str, ...]) -> Receipt:
     """Seal the draft as the next receipt; with the first one, the key is made. One transaction.
 
-    Raises ``InputError`` when the last receipt is damaged: nothing can be chained to it.
+    Raises ``PartialError`` when the last receipt is damaged: nothing can be chained to it.
     """
     with transaction(connection):
         connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (_KEY, secrets.token_hex(32)))
-        last = next(iter(connection.execute("SELECT document FROM receipts ORDER BY number DESC LIMIT 1")), None)
-        before = None if last is None else Receipt.from_json(text(last[0]))
-        receipt = seal_receipt(draft, session_ids, _key(connection) or b"", before)
+        log = read_receipt_log(connection)
+        receipt = seal_receipt(draft, session_ids, log.key or b"", last_receipt(log))
         connection.execute(
             "INSERT INTO receipts VALUES (?, ?, ?, ?, ?)",
             (receipt.number, receipt.digest, receipt.previous, receipt.to_json(), receipt.issued_at_ms),

@@ -10,11 +10,12 @@ import fcntl
 import json
 import os
 import secrets
+import stat
 from contextlib import closing
 
 from memprov.core.proof import Receipt, seal_receipt
 from memprov.errors import CorruptStoreError, PartialError
-from memprov.shell.port import ReceiptLog
+from memprov.shell.port import UNWRITTEN, ReceiptLog, last_receipt
 
 __all__ = ["append_receipt", "read_receipt_log", "receipts_beside"]
 
@@ -35,8 +36,13 @@ def read_receipt_log(path: str) -> ReceiptLog:
         return ReceiptLog()
     except OSError as error:
         raise CorruptStoreError(f"the receipts {path} cannot be read: {error.strerror}") from error
-    with open(fd, "rb") as file:
-        return _parsed(file.read(), path)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise CorruptStoreError(f"the receipts {path} are no regular file")
+        with open(fd, "rb", closefd=False) as file:
+            return _parsed(file.read(), path)
+    finally:
+        os.close(fd)
 
 
 def append_receipt(path: str, draft: Receipt, session_ids: tuple[str, ...]) -> Receipt:
@@ -44,13 +50,15 @@ def append_receipt(path: str, draft: Receipt, session_ids: tuple[str, ...]) -> R
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
         with closing(open(fd, "r+b", buffering=0)) as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise PartialError(f"{UNWRITTEN}: {path} is no regular file; set it aside")
             fcntl.flock(fd, fcntl.LOCK_EX)
             data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
             log = _parsed(whole, path)
+            last = last_receipt(log)
             head = b"" if log.key else _line({"format": _FORMAT, "key": secrets.token_hex(32)})
             key = log.key or _parsed(head, path).key or b""
-            last = Receipt.from_json(log.documents[-1]) if log.documents else None
             receipt = seal_receipt(draft, session_ids, key, last)
             os.ftruncate(fd, len(whole))
             os.lseek(fd, len(whole), os.SEEK_SET)
@@ -60,7 +68,9 @@ def append_receipt(path: str, draft: Receipt, session_ids: tuple[str, ...]) -> R
             os.fsync(fd)
         _sync(os.path.dirname(path))
     except OSError as error:
-        raise PartialError(f"the receipt could not be written to {path}: {error.strerror}") from error
+        raise PartialError(f"{UNWRITTEN}: {path}: {error.strerror}") from error
+    except CorruptStoreError as error:
+        raise PartialError(f"{UNWRITTEN}: {error}; set it aside") from error
     return receipt
 
 
