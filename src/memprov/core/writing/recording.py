@@ -192,13 +192,13 @@ def _merged(old: Provenance | None, new: Provenance) -> Provenance:
 
 @frozen
 class Found:
-    """A hit as far as recall looks at it: where it is, what it says, its best rank, from 1, and whether its meaning
+    """A hit as far as recall looks at it: where it is, what it says, its score from 0 to 1, and whether its meaning
     found it.
     """
 
     path: str
     text: str
-    rank: int
+    score: float
     by_meaning: bool = False
 
 
@@ -222,7 +222,7 @@ class RecallPlan:
 def plan_recall(state: IngestState, query: str, found: Iterable[Found], *, now_ms: int, today: str) -> RecallPlan:
     """Count one question at the entries that its hits say.
 
-    An entry scores the reciprocal rank of its best hit. One question counts once a day, however often it is asked.
+    An entry scores as its best hit does. One question counts once a day, however often it is asked.
     """
     by_claim: dict[str, list[StagedEntry]] = {}
     for entry in state.entries:
@@ -237,7 +237,7 @@ def plan_recall(state: IngestState, query: str, found: Iterable[Found], *, now_m
         said = _said(hit, query, by_claim)
         unmatched += not said
         for entry in said:
-            scores[entry.key] = max(scores.get(entry.key, 0.0), 1 / max(hit.rank, 1))
+            scores[entry.key] = max(scores.get(entry.key, 0.0), hit.score)
     hashed = query_hash(query)
     changed = tuple(
         _recalled(entry, hashed, scores[entry.key], now_ms, today)

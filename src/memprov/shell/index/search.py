@@ -49,8 +49,6 @@ _MOST_PIECES = 256
 _MANY_CHUNKS = 2_000
 #: How many rows of each ranking are looked at for a page of hits.
 _DEPTH = 4
-#: The rank of a hit that has none.
-_DEEPEST = 1000
 
 
 @frozen
@@ -131,8 +129,10 @@ def record_recall(
 
 
 def _hit(hit: Hit) -> Found:
+    """A hit for recall; it scores the share that its better rank has of what the first has."""
     ranks = [rank for rank in (hit.text_rank, hit.vector_rank) if rank is not None]
-    return Found(hit.path, hit.text, min(ranks, default=_DEEPEST), by_meaning=hit.vector_rank is not None)
+    score = (_RANK_CONSTANT + 1) / (_RANK_CONSTANT + min(ranks)) if ranks else 0.0
+    return Found(hit.path, hit.text, score, by_meaning=hit.vector_rank is not None)
 
 
 def _found(
