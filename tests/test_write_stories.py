@@ -288,7 +288,7 @@ def test_a_call_with_a_wrong_thing_is_refused_by_name(gateway: Gateway, use: Any
     taken = {name: value for name, value in right.items() if name in use.__annotations__}
     with pytest.raises(InputError, match=named):
         use(gateway.store, **{**taken, **wrong})
-    with pytest.raises(InputError, match="embedded store"):
+    with pytest.raises(InputError, match=r"memprov's own store \(open_store\), not of a object"):
         use(object(), **taken, **({"narrative": None} if use is publish_narrative else {}))
     assert gateway.corpus == ""
 
@@ -299,7 +299,7 @@ def test_a_call_with_a_wrong_thing_is_refused_by_name(gateway: Gateway, use: Any
 def test_the_index_is_that_of_an_embedded_store(use: Any) -> None:
     arguments = {"query": "tea", "hits": ()}
     taken = {name: value for name, value in arguments.items() if name in use.__annotations__}
-    with pytest.raises(InputError, match="embedded store that open_store gives, not on a dict"):
+    with pytest.raises(InputError, match=r"memprov's own store \(open_store\), not of a dict"):
         use({}, **taken)
 
 

@@ -9,19 +9,9 @@ from memprov.core.records import described, is_moment
 from memprov.errors import InputError
 from memprov.shell.native import NativeStore
 
-__all__ = ["call", "moment", "native", "need", "optional", "zone_of"]
+__all__ = ["call", "moment", "need", "optional", "zone_of"]
 
 T = TypeVar("T")
-
-
-def native(store: NativeStore) -> NativeStore:
-    """The store, if it is an embedded one, or does as one."""
-    if not hasattr(store, "ingest_state"):
-        raise InputError(
-            f"this works on the embedded store that open_store gives, not on {described(store)}; an OpenClaw "
-            "installation keeps and writes its memory itself"
-        )
-    return store
 
 
 def moment(store: NativeStore, now_ms: int | None) -> int:

@@ -33,7 +33,7 @@ from memprov.core.consolidation import (
 from memprov.core.lineage import PublicationOutcome
 from memprov.core.writing import Thresholds, day_of, plan_promotion
 from memprov.errors import ConflictError, MemprovError
-from memprov.shell.arguments import call, moment, native, optional, zone_of
+from memprov.shell.arguments import call, moment, optional, zone_of
 from memprov.shell.native import NativeStore, NativeWriter, embedded_only
 from memprov.shell.workspace.publish import PublicationError
 
@@ -65,7 +65,7 @@ def consolidate(
     ``deadline`` is in seconds. Raises ``PublicationError`` when the system did not replace the file, or perhaps did:
     its ``outcome`` says which, and where that is not certain the origins stay and nothing is tried again.
     """
-    now = moment(native(store), now_ms)
+    now = moment(store, now_ms)
     today = day_of(now, zone_of(zone))
     call(model, "model")
     optional(thresholds, Thresholds, "thresholds")

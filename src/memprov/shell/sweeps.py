@@ -47,7 +47,7 @@ from memprov.core.writing import (
     transcripts_within_reach,
 )
 from memprov.errors import InputError
-from memprov.shell.arguments import call, moment, native, need, optional, zone_of
+from memprov.shell.arguments import call, moment, need, optional, zone_of
 from memprov.shell.native import NativeStore, NativeWriter, embedded_only
 from memprov.shell.port import TranscriptReader, failure
 
@@ -90,7 +90,7 @@ def ingest(
     over older lines; days are counted in ``zone``. A sweep takes ``max_lines`` at most, under one lock: the report's
     ``more`` says that another one would find more.
     """
-    now = moment(native(store), now_ms)
+    now = moment(store, now_ms)
     chosen = None if sessions is None else string_set(sessions)
     basis = (optional(policy, AdmissionPolicy, "policy") or AdmissionPolicy()).digest
     today, earliest = day_of(now, zone_of(zone)), _earliest(now, look_back_days, zone)
@@ -139,7 +139,7 @@ def backfill(
     Retained generations of a session are read too; archives are not. A preview takes no lock and changes nothing; its
     report has the texts of each day. ``reflections`` are what somebody made of these, by day, for the diary.
     """
-    now, mode = moment(native(store), now_ms), BackfillMode(mode)
+    now, mode = moment(store, now_ms), BackfillMode(mode)
     optional(days, BackfillRange, "days")
     optional(policy, AdmissionPolicy, "policy")
     zone_of(zone)
@@ -164,7 +164,7 @@ def backfill(
 @embedded_only
 def rollback_backfill(store: NativeStore, *, now_ms: int | None = None) -> RollbackReport:
     """Take back what backfills brought in and nothing else did. A tombstone is never lifted (report B40)."""
-    now = moment(native(store), now_ms)
+    now = moment(store, now_ms)
     with store.exclusive() as writer:
         writer.stand_at(now)
         writer.mark_unfollowed()  # first: what it takes back must be found again, wherever it is interrupted
@@ -184,7 +184,7 @@ def promote(
     now_ms: int | None = None,
 ) -> PromotionReport:
     """Write the staged entries with the strongest evidence into MEMORY.md; never untrusted or system text (B29)."""
-    now = moment(native(store), now_ms)
+    now = moment(store, now_ms)
     optional(thresholds, Thresholds, "thresholds")
     optional(limits, PromotionLimits, "limits")
     with store.exclusive() as writer:
@@ -217,7 +217,7 @@ def annotate_entry(
     consolidation may then put the later entry in the place of the earlier one. Raises ``InputError`` for an entry that
     is not staged.
     """
-    now = moment(native(store), now_ms)
+    now = moment(store, now_ms)
     with store.exclusive() as writer:
         writer.stand_at(now)
         state = writer.ingest_state()
@@ -235,7 +235,7 @@ def prepare_narrative(
 
     A model makes the text of it: ``publish_narrative(store, pending.telling(text))``. Nothing is locked meanwhile.
     """
-    state = native(store).ingest_state()
+    state = store.ingest_state()
     diary = None if state.diary is None else state.diary.text
     pending = PendingNarrative("", strings(source_keys), (), diary_context(diary, limit=context_blocks))
     return evolve(pending, origins=_lineage(store, state, pending)[0])
@@ -249,7 +249,7 @@ def publish_narrative(
 
     What it comes from is looked up in the ledgers of the workspace. One that nothing is found for is not published.
     """
-    now = moment(native(store), now_ms)
+    now = moment(store, now_ms)
     need(narrative, PendingNarrative, "narrative")
     if not need(narrative.text, str, "the text of a narrative").strip():
         raise InputError("the narrative has no text; pending.telling(text) gives it one")

@@ -15,7 +15,6 @@ from memprov.core.index import session_path
 from memprov.core.records import OriginClass
 from memprov.core.text import to_bytes
 from memprov.core.writing import Purpose, decide_admission
-from memprov.shell.arguments import native
 from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.search import reading
 from memprov.shell.native import NativeStore, embedded_only
@@ -59,7 +58,6 @@ class ReconcileReport:
 @embedded_only
 def reconcile(store: NativeStore, *, repair: bool = False) -> ReconcileReport:
     """Compare the parts of the index; with ``repair``, under the lock, take away what does not belong."""
-    native(store)
     if not repair:
         with reading(store) as ledger:
             return _compare(ledger, store)

@@ -25,7 +25,7 @@ from memprov.core.records import OriginClass, Provenance, SessionKind, eligible,
 from memprov.core.text import json_text, query_terms, stands_alone
 from memprov.core.writing import Found, RecallReport, day_of, plan_recall
 from memprov.errors import InputError, RefusedError, SchemaError
-from memprov.shell.arguments import moment, native, need, zone_of
+from memprov.shell.arguments import moment, need, zone_of
 from memprov.shell.cells import from_raw, integer, text
 from memprov.shell.index.embedding import Embedder, embed
 from memprov.shell.index.ledger import revision_of
@@ -96,7 +96,6 @@ def search(
     the store uses it and NumPy otherwise (``auto``), NumPy, or sqlite-vec. ``memory`` keeps vectors between calls.
     ``record`` counts this as a recall, as ``record_recall`` does: for questions that somebody asked.
     """
-    native(store)
     checked_limit(limit)
     if engine not in get_args(Engine):
         raise InputError(f"there is no engine {engine!r}, but {', '.join(get_args(Engine))}")
@@ -117,7 +116,7 @@ def record_recall(
     Nothing but counts is written, so that what was forgotten since the search does not come back (I6). One question
     counts once for each day in ``zone``. Raises ``InputError`` for what is no hit, before anything is written.
     """
-    now = moment(native(store), now_ms)
+    now = moment(store, now_ms)
     today = day_of(now, zone_of(zone))
     found = [_hit(need(hit, Hit, "a hit")) for hit in hits]
     with store.exclusive() as writer:

@@ -35,7 +35,7 @@ from memprov.core.records import StoreIdentity, string_set
 from memprov.core.text import digest, json_text
 from memprov.core.writing import Admission
 from memprov.errors import InputError
-from memprov.shell.arguments import native, need
+from memprov.shell.arguments import need
 from memprov.shell.index.embedding import Embedder, embed, read_cache
 from memprov.shell.index.files import file_look, files_seen, read_memory_files, recorded_classes
 from memprov.shell.index.ledger import Publication, note_standing, read_index_state, read_standing
@@ -117,7 +117,6 @@ def prepare_index(
     the reader fails stays as it is indexed, and is named in the report. ``rebuild`` prepares a whole new generation,
     from what can be read now and nothing else: without a reader, one without sessions.
     """
-    native(store)
     chosen = None if sessions is None else string_set(sessions)
     if rebuild and chosen is not None:
         raise InputError("a rebuild is of all sessions; without rebuild=True, some may be named")
@@ -171,7 +170,6 @@ def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
     A result whose session was forgotten in the meantime is refused for good; one whose source changed is refused and
     queued, which means that the next ``sync_index`` prepares it again. Raises ``InputError`` for another store's.
     """
-    native(store)
     need(prepared, PreparedIndex, "prepared")
     if prepared.store != store.identity:
         raise InputError("what is to be published was prepared for another store")
@@ -211,7 +209,7 @@ def sync_index(
     See ``prepare_index`` for the arguments. The report's ``queued`` is not empty when memory kept changing.
     """
     chosen = None if sessions is None else tuple(string_set(sessions))
-    if chosen is None and (unchanged := _standing(native(store), _model(embedder), reader)) is not None:
+    if chosen is None and (unchanged := _standing(store, _model(embedder), reader)) is not None:
         return IndexReport(unchanged=unchanged)
     return _repeated(store, embedder, reader, chosen, budget, rebuild=False)
 
@@ -234,7 +232,7 @@ def rebuild_index(
 @embedded_only
 def use_lancedb(store: NativeStore) -> None:
     """Keep a copy of the vectors in LanceDB from now on, and search there. Raises ``SchemaError`` without LanceDB."""
-    with native(store).exclusive() as writer:
+    with store.exclusive() as writer:
         path = store.layout.ledger.path
         rows = list(writer.ledger.execute("SELECT dimensions FROM vectors LIMIT 1"))
         LanceVectors(mirror_directory(path), int(str(rows[0][0])) if rows else 1)

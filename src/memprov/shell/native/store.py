@@ -340,12 +340,12 @@ def open_store(
 
 
 def embedded_only(function: Callable[P, T]) -> Callable[P, T]:
-    """A call that is of the embedded store: given another, it says so, before anything is read."""
+    """A call of the embedded store, or what stands in for one: given another, it says so before anything is read."""
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         store = args[0] if args else kwargs.get("store")
-        if not isinstance(store, NativeStore):
+        if not hasattr(store, "ingest_state"):
             raise InputError(
                 f"{function.__name__} is of memprov's own store (open_store), not of {_called(store)}; of an OpenClaw "
                 "installation memprov previews, forgets, traces and verifies, and OpenClaw does the rest itself"
