@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import zstandard
 
-from memprov.core.purge import Selectors, select_sessions
+from memprov.core.purge import CutFile, Selectors, select_sessions
 from memprov.core.records import CuratedWrite
 from memprov.core.state import MemorySnapshot
+from memprov.shell.runner import preview
 from tests.shell.openclaw.lab import NOW, Lab, fingerprint
 
 PATCH = (
@@ -311,3 +312,48 @@ def test_archives_that_nobody_owns_are_passed_over_in_a_store_that_agents_share(
     for session_id in ("alive", "whose"):
         (shared / f"{session_id}.jsonl.reset.2026-11-01T10-00-00Z").write_text(record)
     assert [write.session_id for write in snapshot(lab, "alive", "whose").transcript_writes] == ["alive"]
+
+
+SAID = {"type": "text", "text": "The spare key is under the blue flower pot."}
+
+
+@pytest.mark.parametrize("place", ["window", "packed", "rotated", "archive", "file", "cold"])
+def test_D23_what_was_said_is_read_wherever_the_transcript_lies(lab: Lab, place: str) -> None:
+    record = message(SAID, role="user")
+    sessions = lab.state / "agents" / "main" / "sessions"
+    match place:
+        case "window" | "packed":
+            lab.session("s1")
+            lab.says("s1", record, packed=place == "packed")
+        case "rotated":
+            lab.session("s2", lab.session("s1", "agent:main:x", current=False))
+            lab.says("s1", record)
+        case "archive":
+            lab.archive("s1", [record])
+        case "file":
+            sessions.mkdir()
+            (sessions / "s1.jsonl.deleted.2026-11-01T10-00-00.000Z").write_text(json.dumps(record))
+        case "cold":
+            lab.session("s1")
+            row = {"kind": "event", "row": {"seq": 1, "event_json": json.dumps(record)}}
+            values = {
+                "archive_name": "0" * 64 + ".jsonl.zst",
+                "archive_blob": zstandard.compress(json.dumps(row).encode()),
+            }
+            lab.insert(lab.agent(), "session_transcript_cold_archives", session_id="s1", **values)
+    light = lab.workspace / "memory" / "dreaming" / "light" / "2026-11-25.md"
+    light.parent.mkdir(parents=True)
+    light.write_text(f"- Candidate: {SAID['text']}\n- Candidate: something else\n")
+    plan = preview(lab.open(), Selectors(sessions=["s1"]))
+    assert [effect.path for effect in plan.effects if isinstance(effect, CutFile)] == [
+        "memory/dreaming/light/2026-11-25.md"
+    ]
+
+
+@pytest.mark.parametrize("key", ["agent:main:cron:j:run:1", "agent:main:subagent:x"])
+def test_D23_what_is_no_conversation_said_nothing(lab: Lab, key: str) -> None:
+    lab.session("s1", key)
+    lab.says("s1", message(SAID, role="user"), message(call("write", {"path": "USER.md"})))
+    found = snapshot(lab, "s1")
+    assert [text.snippets for text in found.retained] == [()]
+    assert len(found.transcript_writes) == 1
