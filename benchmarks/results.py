@@ -96,7 +96,7 @@ def _plot(title: str, rows: list[Row], directory: Path) -> str | None:
     import matplotlib as mpl  # noqa: PLC0415  # for plots alone
 
     mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = title
+    mpl.rcParams.update({"svg.hashsalt": title, "svg.fonttype": "none"})
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
