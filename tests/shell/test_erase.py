@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import pytest
-from attrs import evolve
+from attrs import define, evolve, field
 
 from memprov import Level, PurgePlan, Selectors, Verdict, apply_plan, forget, open_openclaw, preview, verify
 from memprov.shell.erase import erase_connection, erase_database, erase_stale_rebuilds
@@ -144,3 +145,48 @@ def test_D18_a_link_with_the_name_of_a_rebuild_is_left_and_named(tmp_path: Path)
     link.symlink_to(target)
     assert erase_stale_rebuilds(str(tmp_path / "openclaw-agent.sqlite")).unreached
     assert link.is_symlink()
+
+
+@define
+class Overwriting:
+    """Watches connections: which statements changed a file on a connection that does not overwrite what it deletes."""
+
+    careless: list[str] = field(factory=list)
+    seen: int = 0
+
+    def __call__(self, connection: apsw.Connection) -> None:
+        def trace(cursor: apsw.Cursor, sql: str, bindings: object) -> bool:
+            changing = sql.lstrip().upper().startswith(("INSERT", "DELETE", "UPDATE", "REPLACE", "WITH", "VACUUM"))
+            if changing and connection.filename and not connection.readonly("main"):
+                self.seen += 1
+                if connection.pragma("secure_delete") != 1:
+                    self.careless.append(sql)
+            return True
+
+        connection.exec_trace = trace
+
+
+@pytest.fixture
+def watch() -> Iterator[Overwriting]:
+    watching = Overwriting()
+    apsw.connection_hooks.append(watching)
+    yield watching
+    apsw.connection_hooks.remove(watching)
+
+
+@pytest.mark.needs_store("vectors")
+def test_every_connection_that_changes_a_store_overwrites_what_it_deletes(tmp_path: Path, watch: Overwriting) -> None:
+    store = embedded(tmp_path / "embedded")
+    forget(store, MONDAY, level="erase", prove=True)
+    embedded_seen = watch.seen
+    before = unpack(store_archives()["vectors"], tmp_path / "openclaw") / "before"
+    other = open_openclaw(before / "state", workspace=before / "ws")
+    forget(other, Selectors(sessions=[other.catalogue()[0].session_id]), level="erase", prove=True)
+    assert embedded_seen
+    assert watch.seen > embedded_seen
+    assert watch.careless == []
+
+
+def test_a_connection_that_does_not_overwrite_rings(tmp_path: Path, watch: Overwriting) -> None:
+    careless(tmp_path / "x.sqlite", "CREATE TABLE t (x)", "INSERT INTO t VALUES (1)", "DELETE FROM t")
+    assert watch.careless == ["INSERT INTO t VALUES (1)", "DELETE FROM t"]
