@@ -9,7 +9,9 @@ what says something else is refused with the command that takes it. Never is suc
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from attrs import frozen
 
@@ -33,6 +35,8 @@ _MEMORY_FILE = re.compile(
 _PLACE = re.compile(rf".+\.(?:md|txt){_LINE}", re.DOTALL)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHORTEST_PREFIX = 4
+#: How many near names a sentence lists.
+_LISTED = 3
 
 
 @frozen
@@ -78,17 +82,24 @@ class KnownNames:
     """The names of one agent's sessions, to find what a name that is none of them nearly is (F50)."""
 
     def __init__(self, records: Iterable[SessionRecord]) -> None:
-        records = tuple(records)
-        self._names = sorted({n for r in records for n in (r.session_id, r.session_key) if n})
-        self._people = {identity.id for record in records for identity in record.participants}
-        self._hooks = {record.hook_source for record in records if record.hook_source}
-        self._folded = _by_fold(self._names)
+        self._records = tuple(records)
+        self._people = {identity.id for record in self._records for identity in record.participants}
+        self._hooks = {record.hook_source for record in self._records if record.hook_source}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return sorted({n for r in self._records for n in (r.session_id, r.session_key) if n})
+
+    @cached_property
+    def _folded(self) -> dict[str, list[str]]:
+        return _by_fold(self._names)
 
     def doubts(self, value: str) -> Iterator[str]:
         """Sentences about a session name that names nothing."""
         near = self._folded.get(_fold(value), [])
         if not near and len(value) >= _SHORTEST_PREFIX:
-            near = [name for name in self._names if name.startswith(value)]
+            first = bisect_left(self._names, value)
+            near = [n for n in self._names[first : first + _LISTED + 1] if n.startswith(value)]
         if near:
             yield f"{value!r} names no session; did you mean {_listed(near)}?"
         if _DIGEST.fullmatch(value):
@@ -121,5 +132,5 @@ def _fold(name: str) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:3]))
-    return shown if len(names) <= 3 else f"{shown} or one of {len(names) - 3} more"
+    shown = ", ".join(map(repr, names[:_LISTED]))
+    return shown if len(names) <= _LISTED else f"{shown} or another"
