@@ -22,9 +22,10 @@ from memprov.core.text import to_bytes, to_text
 from memprov.shell.cells import Value, integer, text
 from memprov.shell.sqlite import BUSY_MS
 
-__all__ = ["erase_connection", "erase_database", "erase_stale_rebuilds"]
+__all__ = ["erase_connection", "erase_database", "erase_stale_rebuilds", "fold_log", "held_back"]
 
 _HOUR = 3600.0
+_BRIEFLY_MS = 100
 
 
 def erase_database(path: str, name: str, full_text: Callable[[str], bool]) -> Erasure:
@@ -36,6 +37,29 @@ def erase_database(path: str, name: str, full_text: Callable[[str], bool]) -> Er
     with closing(connection):
         connection.set_busy_timeout(BUSY_MS)
         return erase_connection(connection, name, full_text)
+
+
+def fold_log(connection: apsw.Connection, waits: Callable[[int], None]) -> bool:
+    """Fold the log into its database and cut it to nothing, now or not at all: whether that was done (F46).
+
+    ``waits`` sets the connection's time-out, in milliseconds.
+    """
+    waits(_BRIEFLY_MS)
+    try:
+        busy, _, _ = next(iter(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")))
+    except apsw.Error:
+        return False
+    finally:
+        waits(BUSY_MS)
+    return not busy
+
+
+def held_back(name: str) -> str:
+    """What a report says of a database whose log could not be folded in."""
+    return (
+        f"{name} is being read by another connection: until that ends, what was removed still stands in its files; "
+        "the next purge after that clears it"
+    )
 
 
 def erase_connection(connection: apsw.Connection, name: str, full_text: Callable[[str], bool]) -> Erasure:

@@ -25,12 +25,14 @@ __all__ = [
     "UNWRITTEN",
     "Answering",
     "Attesting",
+    "FoldingWriter",
     "Neighbours",
     "ProvableStore",
     "ReceiptLog",
     "Spoken",
     "Store",
     "TranscriptReader",
+    "WaitingStore",
     "Writer",
     "failure",
     "last_receipt",
@@ -133,6 +135,22 @@ class Store(Protocol):
 
     def exclusive(self, *, break_lock: bool = False) -> AbstractContextManager[Writer]:
         """Hold the workspace lock (D12, D19). Raises ``LockHeldError``."""
+
+
+@runtime_checkable
+class WaitingStore(Store, Protocol):
+    """A store that can be read by who is going to write anyway."""
+
+    def about_to_write(self) -> Store:
+        """The same store; reading it waits for a busy writer and may leave SQLite's traces (F41)."""
+
+
+@runtime_checkable
+class FoldingWriter(Writer, Protocol):
+    """A writer whose databases keep a log, which a reader elsewhere can hold back."""
+
+    def held_back(self) -> tuple[str, ...]:
+        """Fold the logs in; what a reader keeps from that, in sentences for the report (F46)."""
 
 
 @frozen

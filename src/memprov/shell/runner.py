@@ -28,7 +28,7 @@ from memprov.core.records import StoreIdentity
 from memprov.errors import RefusedError, StalePlanError, StaleStateError
 from memprov.shell.carrying_out import MAX_ATTEMPTS, Corpus, Planning, Progress, Purge, shortened
 from memprov.shell.hearing import Hearing
-from memprov.shell.port import Attesting, Store, TranscriptReader, Writer
+from memprov.shell.port import Attesting, FoldingWriter, Store, TranscriptReader, WaitingStore, Writer
 from memprov.shell.proof.attest import Before, attest, look_before
 from memprov.shell.remembering import Remembered
 from memprov.shell.selecting import resolve
@@ -86,16 +86,17 @@ def forget(
     selected session, and once more to ``prove``. Raises ``SelectorError`` before anything is read, ``RefusedError``
     when nothing was changed, ``PartialError`` when something was; the message names what remains.
     """
-    standing = store.sessions_standing()
-    selection = resolve(store, selectors)
+    reading = _about_to_write(store)
+    standing = reading.sessions_standing()
+    selection = resolve(reading, selectors)
     # What cannot be read is refused here, before even the lock is written.
-    hearing, remembered = _hearing(store, reader), Remembered()
-    plan = _plan(store, selection, store.identity, level, executor, hearing=hearing, remembered=remembered)
+    hearing, remembered = _hearing(reading, reader), Remembered()
+    plan = _plan(reading, selection, store.identity, level, executor, hearing=hearing, remembered=remembered)
     if not selection.session_ids:
         return evolve(plan.report, dry_run=False)
     with store.exclusive(break_lock=break_lock) as writer:
-        if standing is None or store.sessions_standing() != standing:
-            selection = resolve(store, selectors)
+        if standing is None or reading.sessions_standing() != standing:
+            selection = resolve(reading, selectors)
 
         def planned(keys: Iterable[str], corpus: Corpus) -> PurgePlan:
             return _plan(writer, selection, store.identity, level, executor, keys, hearing, corpus, remembered)
@@ -126,9 +127,10 @@ def apply_plan(
         raise StalePlanError(
             f"the plan was made for {_place(plan)} and this store is another; nothing was changed; make a new preview"
         )
-    hearing, remembered = _hearing(store, reader), Remembered()
+    reading = _about_to_write(store)
+    hearing, remembered = _hearing(reading, reader), Remembered()
     with store.exclusive(break_lock=break_lock) as writer:
-        selection = resolve(store, plan.selection.selectors)
+        selection = resolve(reading, plan.selection.selectors)
         if selection.session_ids != plan.selection.session_ids:
             raise StalePlanError(_moved_selection(plan.selection, selection))
 
@@ -156,7 +158,12 @@ def _testified(writer: Writer, done: PurgePlan, make_plan: Planning, before: Bef
         except RefusedError:  # it cannot be read any more, which is no proof
             nothing_left = False
         attest(writer, done, nothing_left=nothing_left, before=before)
-    return evolve(done.report, dry_run=False)
+    held_back = writer.held_back() if isinstance(writer, FoldingWriter) else ()
+    return evolve(done.report, dry_run=False, warnings=tuple(sorted({*done.report.warnings, *held_back})))
+
+
+def _about_to_write(store: Store) -> Store:
+    return store.about_to_write() if isinstance(store, WaitingStore) else store
 
 
 def _hearing(store: Store, reader: TranscriptReader | None) -> Hearing | None:

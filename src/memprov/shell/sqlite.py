@@ -24,7 +24,7 @@ from typing import Generic, Protocol, TypeVar, cast
 from urllib.parse import quote
 
 import apsw
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from memprov.errors import (
     CorruptStoreError,
@@ -36,12 +36,24 @@ from memprov.errors import (
     StoreNotFoundError,
 )
 from memprov.shell.cells import Row, Value, integer
+from memprov.shell.database_file import SameFile, hot_journal, modified_ns, require_writable, stamp_of
 
-__all__ = ["BUSY_MS", "Access", "Database", "OrdinaryAccess", "QuietAccess", "Reader", "explained", "writing"]
+__all__ = [
+    "BUSY_MS",
+    "Access",
+    "Database",
+    "OrdinaryAccess",
+    "QuietAccess",
+    "Reader",
+    "WaitingAccess",
+    "explained",
+    "writing",
+]
 
 T = TypeVar("T")
 
 ATTEMPTS = 6
+_FEW_ATTEMPTS = 2
 #: A file changed this recently may change again without its time stamp showing it: the clock of a file system ticks.
 TICK_NS = 20_000_000
 BUSY_MS = 10_000
@@ -50,16 +62,24 @@ CACHE_KB = 64_000
 
 @frozen
 class Database:
-    """A database file, what to call it in a message, and the newest schema that memprov knows of it."""
+    """A database file, what to call it in a message, and the newest schema that memprov knows of it.
+
+    Work that goes on says which file it began with: one that has taken its name since is not opened for writing (F44).
+    """
 
     path: str
     title: str
     newest: int
+    file: SameFile | None = field(default=None, eq=False)
 
     @property
     def name(self) -> str:
         """How a message names it."""
         return f"{self.title} {self.path}"
+
+    def held_fast(self) -> Database:
+        """The database as the file that it is now."""
+        return evolve(self, file=SameFile.at(os.path.realpath(self.path), self.name))
 
 
 class Reader:
@@ -136,22 +156,23 @@ class QuietAccess:
     """Reading that changes no byte and creates no file (I3)."""
 
     sleep: Callable[[float], None] = field(default=time.sleep)
+    attempts: int = ATTEMPTS
 
     def read(self, database: Database, use: Callable[[Reader], T]) -> T:
         """See ``Access``. Raises ``StaleStateError`` when the database never holds still."""
         path = os.path.realpath(database.path)
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self.attempts):
             if attempt:
                 self.sleep(0.05 * attempt)
             if not os.path.isfile(path):
                 raise StoreNotFoundError(f"there is no {database.name}")
-            if _hot_journal(path):
+            if hot_journal(path):
                 continue
             self._let_the_clock_tick(path)
             outcome = _attempt(path, database, use)
             if outcome.steady:
                 return outcome.result()
-        if _hot_journal(path):
+        if hot_journal(path):
             raise CorruptStoreError(
                 f"{database.name} has a rollback journal of an unfinished write beside it; "
                 "let its owner open it once, so that the write is rolled back"
@@ -160,9 +181,25 @@ class QuietAccess:
 
     def _let_the_clock_tick(self, path: str) -> None:
         """Wait until a change that is still to come would show in the file's time."""
-        age = time.time_ns() - max(_mtime(path), _mtime(path + "-wal"))
+        age = time.time_ns() - max(modified_ns(path), modified_ns(path + "-wal"))
         if 0 <= age < TICK_NS:
             self.sleep((TICK_NS - age) / 1e9)
+
+
+@frozen
+class WaitingAccess:
+    """Reading by who is going to write: without a trace where that works, and beside a busy writer as everybody does,
+    who waits and is not refused (F41).
+    """
+
+    sleep: Callable[[float], None] = field(default=time.sleep)
+
+    def read(self, database: Database, use: Callable[[Reader], T]) -> T:
+        """See ``Access``."""
+        try:
+            return QuietAccess(self.sleep, attempts=_FEW_ATTEMPTS).read(database, use)
+        except StaleStateError:
+            return OrdinaryAccess().read(database, use)
 
 
 @contextmanager
@@ -202,7 +239,7 @@ class _Outcome(Generic[T]):
 
 
 def _attempt(path: str, database: Database, use: Callable[[Reader], T]) -> _Outcome[T]:
-    before = _stamp(path)
+    before = stamp_of(path)
     value: T | None = None
     error: Exception | None = None
     steady = True
@@ -224,7 +261,7 @@ def _attempt(path: str, database: Database, use: Callable[[Reader], T]) -> _Outc
         steady = False
     except (apsw.Error, OSError) as raised:
         error = _verdict(raised, database, "reading")
-    return _Outcome(steady and before == _stamp(path), value, error)
+    return _Outcome(steady and before == stamp_of(path), value, error)
 
 
 class _QuietFile(apsw.VFSFile):
@@ -297,10 +334,13 @@ def _ordinary(database: Database) -> Iterator[apsw.Connection]:
     path = os.path.realpath(database.path)
     if not os.path.isfile(path):
         raise StoreNotFoundError(f"there is no {database.name}")
+    require_writable(path, database.name)
     uri = f"file:{quote(os.fsencode(path))}?mode=rw"  # a path may hold bytes that are no text
     connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
     try:
         connection.set_busy_timeout(BUSY_MS)
+        if database.file is not None:
+            database.file.require()
         yield connection
     finally:
         connection.close()
@@ -347,30 +387,6 @@ def _verdict(error: Exception, database: Database, purpose: str) -> MemprovError
     return RefusedError(f"{name}: {purpose} failed, and nothing was changed: {error}")
 
 
-@frozen
-class _Stamp:
-    """What the file system says of a database, its WAL and its journal."""
-
-    inode: int
-    size: int
-    modified: int
-    frames: int
-    frames_modified: int
-    journal: bool
-
-
-def _stamp(path: str) -> _Stamp:
-    try:
-        info = os.stat(path)
-    except OSError:
-        return _Stamp(0, 0, 0, 0, 0, journal=False)
-    try:
-        frames = os.stat(path + "-wal")
-    except OSError:
-        return _Stamp(info.st_ino, info.st_size, info.st_mtime_ns, 0, 0, _hot_journal(path))
-    return _Stamp(info.st_ino, info.st_size, info.st_mtime_ns, frames.st_size, frames.st_mtime_ns, _hot_journal(path))
-
-
 def _content(connection: apsw.Connection, path: str, frames: int) -> tuple[bytes, bytes]:
     """The header, which holds the change counter, and a digest of the WAL.
 
@@ -382,19 +398,3 @@ def _content(connection: apsw.Connection, path: str, frames: int) -> tuple[bytes
         return head, b""
     with open(path + "-wal", "rb") as file:
         return head, hashlib.file_digest(file, "sha256").digest()
-
-
-def _mtime(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _hot_journal(path: str) -> bool:
-    """Whether a rollback journal waits to be played back: its first byte is zero once its write is finished."""
-    try:
-        with open(path + "-journal", "rb") as journal:
-            return journal.read(1) not in (b"", b"\0")
-    except OSError:
-        return False

@@ -19,8 +19,9 @@ from attrs import frozen
 
 from memprov.errors import CorruptStoreError, RefusedError, SchemaError, StoreNotFoundError
 from memprov.shell.cells import integer
+from memprov.shell.database_file import require_writable
 from memprov.shell.native.schema import Schema
-from memprov.shell.sqlite import BUSY_MS, Database, QuietAccess, Reader, explained
+from memprov.shell.sqlite import BUSY_MS, Access, Database, Reader, explained
 from memprov.shell.statements import roll_back, transaction
 from memprov.shell.workspace import CALLS
 
@@ -42,7 +43,7 @@ class LedgerFile:
         """The file as the reader of SQLite files knows it."""
         return Database(self.path, self.schema.title, self.schema.version)
 
-    def exists(self, quiet: QuietAccess) -> bool:
+    def exists(self, quiet: Access) -> bool:
         """Whether it was made. A process that died while it made one leaves a file without tables."""
         try:
             if not os.stat(self.path).st_size:
@@ -60,12 +61,17 @@ class LedgerFile:
         with self.writing(fill):
             sync_directory(os.path.dirname(self.path))
 
+    def require_writable(self) -> None:
+        """Refuse a ledger that is not to be written, before SQLite opens it (F42). Raises ``RefusedError``."""
+        require_writable(self.path, self.database.name)
+
     @contextmanager
     def writing(self, fill: Callable[[apsw.Connection], None] = lambda _: None) -> Iterator[apsw.Connection]:
         """A connection that writes. Raises ``SchemaError`` for a ledger of a newer memprov, or no ledger of ours."""
         path = os.path.realpath(self.path)
         if not os.path.isfile(path):
             raise StoreNotFoundError(f"there is no {self.database.name}")
+        self.require_writable()
         with explained(self.database, "opening"):
             connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -77,7 +83,7 @@ class LedgerFile:
         finally:
             connection.close()
 
-    def read(self, use: Callable[[apsw.Connection], T], quiet: QuietAccess) -> T:
+    def read(self, use: Callable[[apsw.Connection], T], quiet: Access) -> T:
         """What ``use`` makes of the ledger, read in one transaction and without a trace. It may be called again."""
 
         def current(reader: Reader) -> T:

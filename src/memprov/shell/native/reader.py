@@ -27,6 +27,7 @@ from memprov.shell.native.curated import read_ledger_writes
 from memprov.shell.native.database import LedgerFile
 from memprov.shell.native.layout import Layout
 from memprov.shell.native.sessions import forgotten_ids, read_internal_ids
+from memprov.shell.sqlite import Access as DatabaseAccess
 from memprov.shell.sqlite import QuietAccess
 from memprov.shell.statements import batches
 from memprov.shell.workspace import Calls, scan
@@ -73,17 +74,18 @@ class Access(Protocol):
 
 @frozen
 class QuietReading:
-    """Reading that changes no byte and creates no file (I3)."""
+    """Reading that changes no byte and creates no file (I3), but for what ``made_of`` does beside a busy writer."""
 
     sleep: Callable[[float], None]
+    made_of: Callable[[Callable[[float], None]], DatabaseAccess] = QuietAccess
 
     def read(self, file: LedgerFile, use: Callable[[apsw.Connection], T]) -> T:
         """See ``Access``."""
-        return file.read(use, QuietAccess(self.sleep))
+        return file.read(use, self.made_of(self.sleep))
 
     def exists(self, file: LedgerFile) -> bool:
         """See ``Access``."""
-        return file.exists(QuietAccess(self.sleep))
+        return file.exists(self.made_of(self.sleep))
 
 
 def read_snapshot(layout: Layout, access: Access, now: Callable[[], float], calls: Calls) -> MemorySnapshot:

@@ -14,7 +14,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import apsw
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from memprov.core.consolidation import Sibling
 from memprov.core.purge import Mapper, Selection
@@ -55,7 +55,7 @@ from memprov.shell.native.transcripts import Followed, unfollowed
 from memprov.shell.native.writer import NativeWriter, writing
 from memprov.shell.port import Answering, Neighbours, ReceiptLog, Spoken
 from memprov.shell.remembering import Remembered, standing_of
-from memprov.shell.sqlite import explained
+from memprov.shell.sqlite import Access, QuietAccess, WaitingAccess, explained
 from memprov.shell.workspace import CALLS, Calls, settle
 
 __all__ = ["NativeStore", "embedded_only", "open_store"]
@@ -75,13 +75,16 @@ class NativeStore:
     clock: Callable[[], float] = field(default=time.time, repr=False)
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
     calls: Calls = field(default=CALLS, repr=False)
+    reads: Callable[[Callable[[float], None]], Access] = field(default=QuietAccess, repr=False)
+
+    def about_to_write(self) -> NativeStore:
+        """The same store, read by who is going to write: beside a busy writer it waits and is not refused (F41)."""
+        return evolve(self, reads=WaitingAccess)
 
     @property
     def identity(self) -> StoreIdentity:
         """The agent and the real roots."""
         return self.layout.identity
-
-    # --- the port -----------------------------------------------------------------------------------------------------
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that was recorded, oldest first, each with the kind that it inherits."""
@@ -158,14 +161,14 @@ class NativeStore:
         The kernel holds this lock and gives it back when its holder dies: there is nothing for ``break_lock`` to break.
         """
         require_workspace(self.layout)
+        waiting = QuietReading(self.sleep, WaitingAccess)
         for file in (self.layout.ledger, self.layout.shared):
-            self._quiet.read(file, lambda _: None)
+            file.require_writable()
+            waiting.read(file, lambda _: None)
         with held(self.layout.lock, clock=self.clock, sleep=self.sleep):
             settle(self.layout.workspace, calls=self.calls)
             with writing(self.layout, self.clock, self._quiet, self.calls) as writer:
                 yield writer
-
-    # --- sessions -----------------------------------------------------------------------------------------------------
 
     def record_session(self, session: SessionRecord) -> None:
         """Record a session, or what is newly known of it: what is not said changes nothing.
@@ -283,11 +286,9 @@ class NativeStore:
             for path, record, reason, session_id, observed in rows
         }
 
-    # ------------------------------------------------------------------------------------------------------------------
-
     @property
     def _quiet(self) -> QuietReading:
-        return QuietReading(self.sleep)
+        return QuietReading(self.sleep, self.reads)
 
     def _read(self, use: Callable[[apsw.Connection], T]) -> T:
         return self._quiet.read(self.layout.ledger, use)

@@ -6,6 +6,8 @@ the same two connections, which see each other's work and nobody else's half-don
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
@@ -44,8 +46,9 @@ from memprov.core.writing import (
     replaced_text,
 )
 from memprov.errors import InputError, PartialError, RefusedError
-from memprov.shell.cells import is_storable
-from memprov.shell.erase import erase_connection
+from memprov.shell.cells import is_storable, text
+from memprov.shell.database_file import SameFile
+from memprov.shell.erase import erase_connection, fold_log, held_back
 from memprov.shell.native import ledger as agent
 from memprov.shell.native.answers import narrow_answers
 from memprov.shell.native.curated import relink
@@ -79,7 +82,10 @@ class NativeWriter:
     clock: Callable[[], float]
     quiet: QuietReading
     calls: Calls
+    files: tuple[SameFile, ...]
     erasures: list[Erasure] = field(factory=list)
+    #: what both ledgers were marked with by this purge
+    generation: str = ""
 
     def stand_at(self, now_ms: int) -> None:
         """Stop the clock at one moment: all that is stamped from now on is of that time."""
@@ -140,12 +146,16 @@ class NativeWriter:
     def apply(self, effect: PurgeEffect, basis: Basis) -> bool:
         """Carry out one effect of a purge, durably; see ``memprov.shell.port.Writer``."""
         try:
+            self._require_same()
             match effect:
                 case RecordTombstones() | PurgeIndex():
                     with explained(self.layout.ledger.database, "writing"):
                         if isinstance(effect, RecordTombstones):
                             self._require_own(effect.agent_id)
-                            return agent.record_tombstones(self.ledger, effect, basis, self._now_ms())
+                            recorded = agent.record_tombstones(self.ledger, effect, basis, self._now_ms())
+                            if recorded:
+                                self._mark()
+                            return recorded
                         # A copy of the vectors first: what it held beyond the ledger, nobody would look for again.
                         purge_mirror(self.layout.ledger.path, self.ledger, effect.chunk_ids)
                         done = agent.purge_index(self.ledger, effect, basis)
@@ -222,8 +232,42 @@ class NativeWriter:
 
     def attest(self, draft: Receipt, session_ids: tuple[str, ...]) -> Receipt:
         """Append the draft to the receipts, sealed and durable."""
+        self._require_same()
         with explained(self.layout.ledger.database, "writing"):
             return append_receipt(self.ledger, evolve(draft, issued_at_ms=self._now_ms()), session_ids)
+
+    def held_back(self) -> tuple[str, ...]:
+        """Fold both logs in; what a reader keeps from that, in sentences (F46)."""
+        return tuple(
+            held_back(file.database.name)
+            for file, connection in self._ledgers
+            if not fold_log(connection, connection.set_busy_timeout)
+        )
+
+    @property
+    def _ledgers(self) -> tuple[tuple[LedgerFile, apsw.Connection], ...]:
+        return (self.layout.ledger, self.ledger), (self.layout.shared, self.shared)
+
+    def _mark(self) -> None:
+        """Mark both ledgers with a new generation: an older state of one that takes its place is known by that."""
+        generation = secrets.token_hex(16)
+        for file, connection in self._ledgers:
+            with explained(file.database, "writing"), transaction(connection):
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('generation', ?)", (generation,))
+        self.generation = generation
+
+    def _require_same(self) -> None:
+        """Both ledgers are the files that this work began with, as it left them. Raises ``PartialError`` (F44)."""
+        for file in self.files:
+            file.require()
+        for ledger, connection in self._ledgers if self.generation else ():
+            with explained(ledger.database, "writing"):
+                rows = connection.execute("SELECT value FROM meta WHERE name = 'generation'")
+                now = next((text(row[0]) for row in rows), "")
+            if now != self.generation:
+                raise PartialError(
+                    f"{ledger.database.name} was set back to another state while work on it was under way"
+                )
 
     def _erase(self) -> Erasure:
         """Both ledgers. What a LanceDB copy held has left it when its rows were deleted."""
@@ -273,4 +317,5 @@ def writing(layout: Layout, clock: Callable[[], float], quiet: QuietReading, cal
     with ExitStack() as stack:
         ledger = stack.enter_context(layout.ledger.writing())
         shared = stack.enter_context(layout.shared.writing())
-        yield NativeWriter(layout, ledger, shared, clock, quiet, calls)
+        files = tuple(SameFile.at(os.path.realpath(f.path), f.database.name) for f in (layout.ledger, layout.shared))
+        yield NativeWriter(layout, ledger, shared, clock, quiet, calls, files)

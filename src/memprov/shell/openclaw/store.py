@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from memprov.core.purge import Mapper, PurgeIndex, PurgePlan, Selection
 from memprov.core.records import Origin, SessionRecord, StoreIdentity, agent_id_of
 from memprov.core.state import MemorySnapshot
 from memprov.errors import SchemaError, StoreNotFoundError
+from memprov.shell.database_file import require_writable
 from memprov.shell.openclaw.answers import narrow_answers
 from memprov.shell.openclaw.layout import Layout, read_config, resolve_place
 from memprov.shell.openclaw.ledger import VectorLoader, check_index
@@ -29,7 +30,7 @@ from memprov.shell.openclaw.spoken import read_spoken
 from memprov.shell.openclaw.writer import OpenClawWriter
 from memprov.shell.port import Answering, Neighbours, ReceiptLog, Spoken, Writer
 from memprov.shell.remembering import Remembered, standing_of
-from memprov.shell.sqlite import QuietAccess
+from memprov.shell.sqlite import Access, QuietAccess, WaitingAccess
 from memprov.shell.vectors.sqlite_vec import load_sqlite_vec
 from memprov.shell.workspace import CALLS, Calls, settle
 
@@ -50,6 +51,11 @@ class OpenClawStore:
     calls: Calls = field(default=CALLS, repr=False)
     #: the sessions as they were last read, for as long as they stand
     known: Remembered = field(factory=Remembered, repr=False, eq=False)
+    reads: Callable[[Callable[[float], None]], Access] = field(default=QuietAccess, repr=False)
+
+    def about_to_write(self) -> OpenClawStore:
+        """The same store, read by who is going to write: beside a busy writer it waits and is not refused (F41)."""
+        return evolve(self, reads=WaitingAccess)
 
     @property
     def identity(self) -> StoreIdentity:
@@ -58,23 +64,23 @@ class OpenClawStore:
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that the agent's session store knows, archives included; in a shared store, of all agents."""
-        return read_catalogue(self.layout, QuietAccess(self.sleep), self.known).records
+        return read_catalogue(self.layout, self.reads(self.sleep), self.known).records
 
     def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
         """The agent's origin rows that carry one of these names as their session key or entry key."""
-        return named_origins(self.layout, QuietAccess(self.sleep), names)
+        return named_origins(self.layout, self.reads(self.sleep), names)
 
     def began(self, session_ids: Collection[str]) -> dict[str, int]:
         """When these archived sessions began, as their transcripts say; nothing is unpacked to disk (D20)."""
-        return read_beginnings(self.layout, QuietAccess(self.sleep), session_ids)
+        return read_beginnings(self.layout, self.reads(self.sleep), session_ids)
 
     def neighbours(self) -> Neighbours:
         """The sessions of the other agents of this installation."""
-        return read_neighbours(self.layout, QuietAccess(self.sleep))
+        return read_neighbours(self.layout, self.reads(self.sleep))
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
-        return read_snapshot(self.layout, QuietAccess(self.sleep), selection, self.clock)
+        return read_snapshot(self.layout, self.reads(self.sleep), selection, self.clock)
 
     def sessions_standing(self) -> object | None:
         """What is equal only while no agent's database, and not the session database, changed."""
@@ -86,7 +92,7 @@ class OpenClawStore:
         """What answers the questions of one plan, changing no byte (I3)."""
         return narrow_answers(
             self.layout,
-            QuietAccess(self.sleep),
+            self.reads(self.sleep),
             selection,
             self.clock(),
             mapper,
@@ -97,7 +103,7 @@ class OpenClawStore:
 
     def spoken(self) -> tuple[Spoken, ...]:
         """What the retained transcripts say, read as ingestion reads them, in memory (D20, D23)."""
-        return read_spoken(self.layout, QuietAccess(self.sleep))
+        return read_spoken(self.layout, self.reads(self.sleep))
 
     def receipt_log(self) -> ReceiptLog:
         """The receipts of this agent, read without a trace."""
@@ -121,7 +127,8 @@ class OpenClawStore:
         """Hold the workspace lock (D12, D19). Raises ``LockHeldError``; ``SchemaError`` before anything is written."""
         config, place = self.layout.config, self.layout.place
         for database in (config.agent_database(place.agent_id), config.shared_database):
-            QuietAccess(self.sleep).read(database, lambda _: None)
+            require_writable(database.path, database.name)
+            WaitingAccess(self.sleep).read(database, lambda _: None)
         lock = held(config.shared_database, place.keys, clock=self.clock, sleep=self.sleep, break_lock=break_lock)
         with lock as lease:
             settle(place.workspace, calls=self.calls)

@@ -33,6 +33,7 @@ from memprov.shell.openclaw.ledger import (
     record_tombstones,
 )
 from memprov.shell.openclaw.lock import Lease
+from memprov.shell.openclaw.origins import read_tombstones
 from memprov.shell.openclaw.reader import read_snapshot
 from memprov.shell.openclaw.receipts import append_receipt, receipts_beside
 from memprov.shell.openclaw.state_writer import StateWriter
@@ -56,6 +57,19 @@ class OpenClawWriter:
     calls: Calls
     known: Remembered
     erasures: list[Erasure] = field(factory=list)
+    #: the databases as the files that they were when the lock was taken
+    ledger: Database = field(init=False)
+    shared: Database = field(init=False)
+    #: what this purge recorded
+    tombstones: set[str] = field(factory=set, init=False)
+
+    @ledger.default
+    def _ledger_held_fast(self) -> Database:
+        return self.layout.config.agent_database(self.layout.agent_id).held_fast()
+
+    @shared.default
+    def _shared_held_fast(self) -> Database:
+        return self.layout.config.shared_database.held_fast()
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """As ``Store.snapshot``, under the lock; a busy writer elsewhere in the databases does not disturb it."""
@@ -78,10 +92,10 @@ class OpenClawWriter:
         """Refuse, before any write, what could not be carried out."""
         for effect in effects:
             if isinstance(effect, PurgeIndex):
-                check_index(self._ledger, OrdinaryAccess(), effect, self.load_vectors)
+                check_index(self.ledger, OrdinaryAccess(), effect, self.load_vectors)
             elif isinstance(effect, RecordTombstones):
                 self._require_own_agent(effect.agent_id)
-                check_writable(self._ledger)
+                check_writable(self.ledger)
                 for session_id in effect.session_ids:
                     if not is_storable(session_id):
                         raise RefusedError(f"the session id {session_id!r} is no valid text, so no store can hold it")
@@ -92,6 +106,7 @@ class OpenClawWriter:
         """Carry out one effect, durably; see ``memprov.shell.port.Writer``."""
         self.lease.confirm()
         try:
+            self._require_same()
             return self._apply(effect, basis)
         except RefusedError as error:  # it is too late to refuse
             raise PartialError(str(error)) from error
@@ -100,14 +115,15 @@ class OpenClawWriter:
         layout, now_ms = self.layout, int(self.clock() * 1000)
         match effect:
             case RecordTombstones():
-                recorded = record_tombstones(self._ledger, effect, basis, now_ms)
+                recorded = record_tombstones(self.ledger, effect, basis, now_ms)
                 if recorded:
+                    self.tombstones.update(filter(is_storable, effect.session_ids))
                     self._state(now_ms).sweep()
                 return recorded
             case PurgeIndex():
-                return purge_index(self._ledger, effect, basis, layout.agent_id, self.load_vectors)
+                return purge_index(self.ledger, effect, basis, layout.agent_id, self.load_vectors)
             case DropOrigins():
-                drop_origins(self._ledger, effect)
+                drop_origins(self.ledger, effect)
             case Erase():
                 self.erasures.append(self._erase())
             case CutFile():
@@ -121,23 +137,33 @@ class OpenClawWriter:
     def attest(self, draft: Receipt, session_ids: tuple[str, ...]) -> Receipt:
         """Append the draft to the receipts, sealed and durable."""
         self.lease.confirm()
+        self._require_same()
         stamped = evolve(draft, issued_at_ms=int(self.clock() * 1000))
-        return append_receipt(receipts_beside(self._ledger.path), stamped, session_ids)
+        return append_receipt(receipts_beside(self.ledger.path), stamped, session_ids)
 
     def _erase(self) -> Erasure:
         """The agent's database and the shared one, and what killed rebuilds left beside the first."""
-        done = erase_stale_rebuilds(self._ledger.path)
-        for database in (self._ledger, self.layout.config.shared_database):
+        done = erase_stale_rebuilds(self.ledger.path)
+        for database in (self.ledger, self.shared):
             self.lease.confirm()
             done += erase_database(database.path, database.title, lambda table: table.startswith("memory_"))
         return done
 
     def _state(self, now_ms: int) -> StateWriter:
-        return StateWriter(self.layout.config.shared_database, tuple(sorted(self.layout.place.keys)), now_ms)
+        return StateWriter(self.shared, tuple(sorted(self.layout.place.keys)), now_ms)
 
-    @property
-    def _ledger(self) -> Database:
-        return self.layout.config.agent_database(self.layout.agent_id)
+    def _require_same(self) -> None:
+        """Both databases are the files that they were, and the agent's knows what this purge recorded: nothing is
+        destroyed in a successor that does not (I4, F44). Raises ``PartialError``.
+        """
+        for database in (self.ledger, self.shared):
+            if database.file is not None:
+                database.file.require()
+        if self.tombstones:
+            agent_id = self.layout.agent_id
+            known = OrdinaryAccess().read(self.ledger, lambda reader: read_tombstones(reader, agent_id))
+            if not self.tombstones <= known:
+                raise PartialError(f"{self.ledger.name} was set back to another state while work on it was under way")
 
     def _require_own_agent(self, agent_id: str) -> None:
         if agent_id != self.layout.agent_id:
