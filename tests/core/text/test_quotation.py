@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memprov.core.text import QuotationMatcher, Snippet, neutralise, neutralise_inline
+from memprov.core.text import Gate, QuotationMatcher, Snippet, neutralise, neutralise_inline
 from memprov.core.text.quotation import fold, normalise
 from memprov.testing.strategies import SENTENCES, memory_texts, raw_texts
 from tests.core import plain_oracles
@@ -359,3 +360,49 @@ def test_long_runs_of_marks_are_put_in_order_and_mean_the_same(pair: str) -> Non
     assert fold(text[:201]) == unicodedata.normalize("NFKC", text[:201])
     assert len(normalise(text)) > 20_000
     assert len(fold(text)) > 20_000
+
+
+# --- F03: what was redacted -------------------------------------------------------------------------------------------
+
+REDACTED_FORMS = [
+    ("the gate controller password=[redacted] works for the back door", "hunter2-hunter2"),
+    ("the gate controller password=*** works for the back door", "hunter2-hunter2"),
+    ("the gate controller password=hunter…ter2 works for the back door", "hunter2-hunter2-hunter2"),
+    ("the gate controller password=hunter…ter2, works for the back door", "hunter2-hunter2-hunter2"),
+    ("the gate controller password: *** works for the back door", "hunter2"),
+    ("the gate controller token: *** works for the back door", "hunter2"),
+    ("the gate controller API_KEY=sk-abc…wxyz works for the back door", "sk-abcdefghijklmnop0qrstuvwxyz"),
+    ("the gate controller has sk-abc…wxyz for the back door", "sk-abcdefghijklmnop0qrstuvwxyz"),
+    ("the gate controller has [redacted] for the back door", "sk-abcdefghijklmnop0qrstuvwxyz"),
+    ("run it with --token *** at the back door", "hunter2"),
+    ("send Bearer abcdef…wxyz to the back door", "abcdefghijklmnopqrstuvwxyz"),
+    ('the gate controller has {"apiKey": "***"} for the back door', "hunter2 hunter2"),
+    ("the gate is at https://[redacted]@gate.example for us", "me:hunter2"),
+    ("ask the bot 123456…wxyz for the back door", "123456:abcdefghijklmnopqrstuvwxyz"),
+]
+
+
+@pytest.mark.parametrize(("snippet", "secret"), REDACTED_FORMS)
+def test_F03_a_line_quotes_what_was_redacted_as_it_was_said(snippet: str, secret: str) -> None:
+    said = re.sub(r"\[redacted\]|\*\*\*|\S{6}…\S{4}", secret, snippet)
+    assert said != snippet
+    text = f"above\n- User: {said}, as always\n{snippet}\n> {said}\nthe gate controller works\n{said[3:]}x\n{said}s\n"
+    expected = {n for n, line in enumerate(text.split("\n")) if n in (1, 2, 3)}
+    matcher = QuotationMatcher((Snippet(f"User: {snippet}"),))
+    assert matcher.quoted_lines(text) == expected
+    assert matcher.narrowed(["nothing of it"]).quoted_lines(text) >= expected - {2}
+    for gated in (said, f"x\r\n-  {said}", snippet):
+        assert Gate(quotations=matcher).may_hold(gated.encode())
+
+
+def test_F03_a_secret_alone_is_no_quotation() -> None:
+    matcher = QuotationMatcher((Snippet("User: password=[redacted]"), Snippet("User: key *** is ok")))
+    assert not matcher.quoted_lines("password=another-one\nkey another is ok\nthe key ** is ok")
+    assert matcher.quoted_lines("password=[redacted]") == {0}
+
+
+def test_F03_what_was_redacted_and_cut_is_found_to_its_cut() -> None:
+    words = "the gate controller of the house at the end of the lane has password=[redacted] and "
+    for end in range(len(words) - 20, len(words)):
+        matcher = QuotationMatcher((Snippet(f"User: {words[:end]}", cut=True),))
+        assert matcher.quoted_lines(words.replace("[redacted]", "hunter2-hunter2") + "more") == {0}, words[:end]

@@ -161,10 +161,8 @@ def _string(value: object) -> str:
 
 _BULLET = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
 _PREFIX = re.compile(r"\[([^\[\]/\s]+)/sessions/\1/[^\]]+?#L[0-9]+\] ")
-_CITATIONS = (
-    re.compile(r"(.*) Source: .*?#L[0-9]+-L[0-9]+", re.DOTALL),
-    re.compile(r"(.*) \[score=[0-9.]+ [^\[\]]*source=[^\[\]]*\]", re.DOTALL),
-)
+_SOURCE = re.compile(r".*#L[0-9]+-L[0-9]+", re.DOTALL)
+_SCORE = re.compile(r"(.*) \[score=[0-9.]+ (?=[^\[\]]*source=)[^\[\]]*\]", re.DOTALL)
 
 
 def claim_of(line: str) -> str:
@@ -173,10 +171,11 @@ def claim_of(line: str) -> str:
     """
     text = without_comments(line).strip(WSP)
     text = _BULLET.sub("", text, count=1) if _BULLET.match(text) else text
-    for citation in _CITATIONS:
-        if match := citation.fullmatch(text):
-            text = match[1]
-            break
+    said, cites, place = text.rpartition(" Source: ")
+    if cites and _SOURCE.fullmatch(place):
+        text = said
+    elif score := _SCORE.fullmatch(text):
+        text = score[1]
     text = _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text
     return unicodedata.normalize("NFC", collapse(plain(text))).lower()
 

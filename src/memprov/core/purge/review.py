@@ -54,7 +54,7 @@ OLD_HISTORY = "## Memory Consolidation History"
 _HISTORY = re.compile(rf"^{OLD_HISTORY}\r?$", re.MULTILINE)
 _OLD_HIGHLIGHT = re.compile(r"^  - `[+-] ", re.MULTILINE)
 _CITATION = re.compile(
-    r"(memory/\.dreams/session-corpus/[^\s:,#\]]+)(?::([0-9]{1,9})-([0-9]{1,9})|#L([0-9]{1,9})-L([0-9]{1,9}))"
+    r"(memory/\.dreams/session-corpus/[^\s:,#\]]{1,255})(?::([0-9]{1,9})-([0-9]{1,9})|#L([0-9]{1,9})-L([0-9]{1,9}))"
 )
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from memprov.core.text.lines import WSP, u16_length
 from memprov.core.text.neutralising import plain
+from memprov.core.text.redaction import REDACTED, completed, conceal, is_redacted
 
 __all__ = ["MIN_SNIPPET_UNITS", "LookalikeMatcher", "QuotationMatcher", "Sieve", "Snippet", "normalise"]
 
@@ -100,6 +101,19 @@ class QuotationMatcher:
     def _automaton(self) -> AhoCorasick:
         return AhoCorasick(self._patterns)
 
+    @cached_property
+    def _redacted(self) -> dict[str, Snippet]:
+        """Of the snippets in which a secret was redacted: what a line that quotes it as it was said is compared with.
+
+        Without the secret there must be enough of them left to know them by.
+        """
+        redacted = {c: s for s in self.snippets if (c := _concealed(s)) is not None}
+        return {pattern: redacted[concealed] for pattern, concealed in _patterns_of(redacted)}
+
+    @cached_property
+    def _redacted_automaton(self) -> AhoCorasick:
+        return AhoCorasick(self._redacted)
+
     def __bool__(self) -> bool:
         return bool(self._patterns)
 
@@ -107,16 +121,16 @@ class QuotationMatcher:
         """The numbers, from 0, of the lines of ``text`` that quote a snippet."""
         if not self._patterns:
             return frozenset()
-        haystack = _mark_words(normalise(text))
-        starts = [start for _, start, _ in self._automaton.find_matches_as_indexes(haystack)]
-        if not starts:
-            return frozenset()
-        ends = [match.start() for match in re.finditer("\n", haystack)]
-        return frozenset(bisect_right(ends, start) for start in starts)
+        normal = normalise(text)
+        found = _lines_with(self._automaton, normal)
+        return found | _lines_with(self._redacted_automaton, conceal(normal)) if self._redacted else found
 
     def patterns(self) -> Iterator[str]:
-        """What each snippet that is long enough is in normal form, cut ones as far as a line must hold them."""
-        for pattern in self._patterns:
+        """What each snippet that is long enough is in normal form, cut ones as far as a line must hold them.
+
+        One in which a secret was redacted is there twice: as it is, and as it is compared with a line that was not.
+        """
+        for pattern in chain(self._patterns, self._redacted):
             yield _UNDECODABLE.sub(lambda m: chr(ord(m[1]) + 0x8000), pattern.replace("\t", ""))
 
     def narrowed(self, texts: Iterable[str]) -> QuotationMatcher:
@@ -133,6 +147,7 @@ class QuotationMatcher:
         kept = chain(
             compress(self._patterns.values(), sieve.passes(self._patterns)),
             (folded[snippet] for snippet in compress(alike.values(), sieve.passes(alike))),
+            self._redacted.values(),
         )
         return QuotationMatcher(tuple(dict.fromkeys(kept)))
 
@@ -164,6 +179,26 @@ class LookalikeMatcher:
         """The numbers, from 0, of the lines of ``text`` that quote a snippet in folded form only, and maybe others."""
         folded = fold(text)
         return (self.changed if folded == text else self._all).quoted_lines(folded)
+
+
+def _lines_with(automaton: AhoCorasick, normal: str) -> frozenset[int]:
+    """The numbers of the lines of normalised text in which something of the automaton stands."""
+    haystack = _mark_words(normal)
+    starts = [start for _, start, _ in automaton.find_matches_as_indexes(haystack)]
+    if not starts:
+        return frozenset()
+    ends = [match.start() for match in re.finditer("\n", haystack)]
+    return frozenset(bisect_right(ends, start) for start in starts)
+
+
+def _concealed(snippet: Snippet) -> Snippet | None:
+    """The snippet as it is compared with text that was not redacted; ``None`` where too little is left."""
+    text = completed(snippet.text) if snippet.cut else snippet.text
+    if not is_redacted(text):
+        return None
+    text = conceal(normalise(text.replace("\n", " ")))
+    enough = REDACTED in text and u16_length(text.replace(REDACTED, "").strip(" ")) >= MIN_SNIPPET_UNITS
+    return evolve(snippet, text=text) if enough else None
 
 
 def _folded(snippet: Snippet) -> Snippet:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from ahocorasick_rs import AhoCorasick
 from attrs import frozen
 
-__all__ = ["REDACTED", "RULES", "RedactionRule", "redact"]
+__all__ = ["REDACTED", "RULES", "RedactionRule", "completed", "conceal", "is_redacted", "redact"]
 
 #: What stands where a secret stood. Nothing of the secret is kept, not its length either.
 REDACTED = "[redacted]"
@@ -57,7 +57,13 @@ RULES = (
         re.DOTALL,
     ),
     _rule("age key", ("age-secret-key-",), _prefixed("AGE-SECRET-KEY-1", "[0-9A-Z]{20,}")),
-    _rule("JSON web token", ("eyj",), _prefixed("eyJ", rf"{_CHAR}{{8,}}\.{_CHAR}{{8,}}\.{_CHAR}*")),
+    _rule(
+        "JSON web token",
+        ("eyj",),
+        # What follows a run of these characters is looked at once, not once for each beginning in it.
+        rf"(?<!{_CHAR})(?={_CHAR}*+\.{_CHAR}{{8,}}+\.){_CHAR}*?(?<![0-9A-Za-z])"
+        rf"(?P<secret>eyJ{_CHAR}{{8,}}+\.{_CHAR}{{8,}}+\.{_CHAR}*)",
+    ),
     _rule(
         "OpenAI, Anthropic, OpenRouter, Stripe",
         ("sk-", "sk_", "rk_"),
@@ -123,6 +129,65 @@ RULES = (
         re.IGNORECASE,
     ),
 )
+
+
+#: What OpenClaw puts in the place of a secret: all of a short one, or what is between its first six and last four.
+_MASKS = re.compile(r"(?<!\*)\*{3}(?!\*)|[^\s\u2026]{6}\u2026[^\s\u2026]{4}")
+#: What ends within a mask.
+_CUT_MASK = re.compile(
+    "(?:" + "|".join(re.escape(REDACTED[:size]) for size in range(9, 0, -1)) + r"|(?<!\*)\*{1,2}"
+    r"|[^\s\u2026]{6}\u2026[^\s\u2026]{0,3})\Z"
+)
+#: What OpenClaw takes for a secret and we do not.
+_FOREIGN_RULES = (
+    _rule(
+        "any assignment",
+        ("key", "token", "secret", "password", "passwd"),
+        r"\b[0-9A-Za-z_]{0,60}(?:key|token|secret|password|passwd) ?[=:] ?[\"'`]?(?P<secret>[^\s\"'`\\]+)",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "any JSON member",
+        ('key"', 'token"', 'secret"', 'password"', 'passwd"'),
+        r"\"(?:api_?key|(?:access_?|refresh_?)?token|secret|password|passwd)\" ?: ?\"(?P<secret>[^\"]+)\"",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "any option",
+        ("--",),
+        r"--(?:api[-_]?key|token|secret|password|passwd)[= ][\"'`]?(?P<secret>[^\s\"'`]+)",
+        re.IGNORECASE,
+    ),
+    _rule("any bearer", ("bearer",), r"\bbearer +(?P<secret>[0-9a-z._+=/-]{8,})", re.IGNORECASE),
+    _rule(
+        "any prefixed token",
+        ("sk-", "ghp_", "github_pat_", "xox", "xapp-", "gsk_", "aiza", "pplx-", "npm_"),
+        rf"\b(?P<secret>(?:sk-|ghp_|github_pat_|xox[a-z]-|xapp-|gsk_|AIza|pplx-|npm_){_CHAR}{{8,}})",
+        re.IGNORECASE,
+    ),
+    _rule("any numbered token", (":",), rf"\b(?P<secret>[0-9]{{6,}}:{_CHAR}{{20,}})"),
+)
+
+
+def completed(text: str) -> str:
+    """A text that was cut, where the cut may have gone through a mask with that mask whole."""
+    return _CUT_MASK.sub(REDACTED, text)
+
+
+def is_redacted(text: str) -> bool:
+    """Whether something in the text stands, or may stand, where a secret stood."""
+    return REDACTED in text or _MASKS.search(text) is not None
+
+
+def conceal(text: str) -> str:
+    """Each line as it is compared with what was redacted, by us or by OpenClaw (D2, F03): no secret of either, and
+    ``REDACTED`` for every mask.
+    """
+    return "\n".join(map(_concealed, text.split("\n")))
+
+
+def _concealed(line: str) -> str:
+    return redact(redact(_MASKS.sub(REDACTED, line)), _FOREIGN_RULES)
 
 
 def redact(text: str, rules: tuple[RedactionRule, ...] = RULES) -> str:

@@ -60,7 +60,7 @@ _CONFIDENCE = re.compile(r"\bconfidence: ?\d", re.IGNORECASE)
 def unwrap(text: str, role: str) -> str:
     """What is left of a message when the host's wrappings are cut out. Blank when nothing is."""
     if role == "user":
-        text = _without_context(_without_recall(_TIMESTAMP.sub("", text, count=1) if text[:1] == "[" else text))
+        text = _without_context(_without_recall(_without_stamp(text)))
     if "_OPENCLAW_INTERNAL_CONTEXT>>>" in text:
         text = _without_runtime_blocks(text)
     return _RECALL_FRAME.sub("", text) if "</memory>" in text else text
@@ -83,6 +83,11 @@ def is_generated(text: str, role: str) -> bool:
 def is_memory_echo(text: str) -> bool:
     """Whether a snippet is what a memory system wrote, handed back to it: never evidence of anything new (B17)."""
     return _ECHO.search(text) is not None or bool(_CANDIDATE.search(text[:200]) and _CONFIDENCE.search(text))
+
+
+def _without_stamp(text: str) -> str:
+    """A message without the time that a host put before it."""
+    return text[stamp.end() :] if (stamp := _TIMESTAMP.match(text)) else text
 
 
 def _without_recall(text: str) -> str:
@@ -122,14 +127,17 @@ def _without_context(text: str) -> str:
         elif not _DELIVERY.match(head):
             kept.append(lines[number - 1])
     rest = "\n".join(kept).strip("\n")
-    return _TIMESTAMP.sub("", rest, count=1) if rest[:1] == "[" else rest
+    return _without_stamp(rest)
 
 
 def _block_end(heads: list[str], first: int) -> int:
     """Where the block below a header ends: behind its closed code fence, or behind the blank lines after it."""
     last = len(heads)
     if first < last and heads[first] == "```json":
-        return heads.index("```", first + 1) + 1 if "```" in heads[first + 1 :] else last
+        try:
+            return heads.index("```", first + 1) + 1
+        except ValueError:
+            return last
     while first < last and heads[first]:
         first += 1
     while first < last and not heads[first]:
