@@ -18,8 +18,9 @@ from attrs import evolve
 
 from memprov.core.purge import CutFile, RemoveFile
 from memprov.core.text import digest, to_text
-from memprov.errors import ConflictError, InputError, PartialError
-from memprov.shell.workspace import CALLS, cut_file, remove_file, scan
+from memprov.errors import ConflictError, InputError, PartialError, RefusedError
+from memprov.shell.remembering import Remembered
+from memprov.shell.workspace import CALLS, cut_file, reading_of, remove_file, require_replaceable, scan, tree
 from memprov.shell.workspace.copies import parse_copy_name
 from tests.shell.faults import FAILURES, KILLS, Faults, Killed
 
@@ -192,6 +193,25 @@ def test_F43_a_file_that_is_mounted_by_itself_says_what_to_do(tmp_path: Path) ->
     with pytest.raises(PartialError, match="mount the directory that holds it"):
         remove_file(root, REMOVE, calls=evolve(CALLS, unlink=busy))
     assert contents(root)["MEMORY.md"] == OLD
+
+
+def test_F43_a_file_that_is_mounted_by_itself_is_refused_before_anything_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = workspace(tmp_path / "a workspace")
+    mounts = tmp_path / "mountinfo"
+    path = str(root / "MEMORY.md").replace(" ", "\\040")
+    mounts.write_text(f"36 35 98:0 / / rw - ext4 /dev/sda rw\n37 36 98:0 /x {path} rw - ext4 /dev/sda rw\n")
+    monkeypatch.setattr(tree, "_MOUNTS", str(mounts))
+    for effect in (CUT, REMOVE, planned("DREAMS.md", "MEMORY.md")):
+        with pytest.raises(RefusedError, match=r"MEMORY\.md cannot be replaced.*mount the directory"):
+            require_replaceable(root, [effect])
+    require_replaceable(root, [planned("DREAMS.md"), planned("memory/MEMORY.md")])
+    assert reading_of(str(root), map, CALLS, Remembered()).places.notes == (
+        "MEMORY.md is mounted by itself, so it cannot be replaced; mount the directory that holds it instead.",
+    )
+    monkeypatch.setattr(tree, "_MOUNTS", str(tmp_path / "no such file"))
+    require_replaceable(root, [CUT])
 
 
 # --- several names ---

@@ -64,7 +64,7 @@ from memprov.shell.remembering import Remembered
 from memprov.shell.sqlite import explained
 from memprov.shell.statements import roll_back, transaction
 from memprov.shell.vectors.mirror import purge_mirror, reflect
-from memprov.shell.workspace import Calls, cut_file, remove_file
+from memprov.shell.workspace import Calls, cut_file, remove_file, require_replaceable
 from memprov.shell.workspace.publish import publish
 
 __all__ = ["NativeWriter", "writing"]
@@ -135,6 +135,7 @@ class NativeWriter:
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""
+        require_replaceable(self.layout.workspace, effects)
         for effect in effects:
             if isinstance(effect, RecordTombstones | DropOrigins):
                 self._require_own(effect.agent_id)

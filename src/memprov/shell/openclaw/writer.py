@@ -41,7 +41,7 @@ from memprov.shell.openclaw.values import is_storable
 from memprov.shell.port import Answering
 from memprov.shell.remembering import Remembered
 from memprov.shell.sqlite import Database, OrdinaryAccess
-from memprov.shell.workspace import Calls, cut_file, remove_file
+from memprov.shell.workspace import Calls, cut_file, remove_file, require_replaceable
 
 __all__ = ["OpenClawWriter"]
 
@@ -90,6 +90,7 @@ class OpenClawWriter:
 
     def admit(self, effects: tuple[PurgeEffect, ...]) -> None:
         """Refuse, before any write, what could not be carried out."""
+        require_replaceable(self.layout.place.workspace, effects)
         for effect in effects:
             if isinstance(effect, PurgeIndex):
                 check_index(self.ledger, OrdinaryAccess(), effect, self.load_vectors)

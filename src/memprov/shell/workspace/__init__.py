@@ -8,7 +8,7 @@ a test makes a system call fail.
 
 from memprov.shell.workspace.listing import MovedError
 from memprov.shell.workspace.reading import WorkspaceReading, reading_of
-from memprov.shell.workspace.replace import cut_file, remove_file
+from memprov.shell.workspace.replace import cut_file, remove_file, require_replaceable
 from memprov.shell.workspace.scan import WorkspaceScan, scan, settle
 from memprov.shell.workspace.tree import CALLS, Calls
 
@@ -21,6 +21,7 @@ __all__ = [
     "cut_file",
     "reading_of",
     "remove_file",
+    "require_replaceable",
     "scan",
     "settle",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from memprov.core.purge import FileFacts, Mapper, Sifting, TextsUnder, sifting_of
 from memprov.core.records import MemoryFile
@@ -20,7 +20,7 @@ from memprov.shell.remembering import Remembered, has_settled
 from memprov.shell.workspace.listing import MovedError, list_places
 from memprov.shell.workspace.places import Listed, Places, places_of, read_each
 from memprov.shell.workspace.scan import read_copies, steadily
-from memprov.shell.workspace.tree import Calls, Tree
+from memprov.shell.workspace.tree import Calls, Tree, mounted, shown
 
 __all__ = ["WorkspaceReading", "reading_of"]
 
@@ -88,6 +88,13 @@ class WorkspaceReading:
 def reading_of(root: str, mapper: Mapper, calls: Calls, remembered: Remembered) -> WorkspaceReading:
     """List a workspace; what is not there is empty. Raises as ``scan`` does."""
     places = steadily(root, calls, lambda tree: places_of(list_places(tree, ())), Places())
+    named = (name for file in (*places.memory, *places.corpus) for name in file.names)
+    if alone := mounted(root, named):
+        notes = (
+            f"{shown(path)} is mounted by itself, so it cannot be replaced; mount the directory that holds it instead."
+            for path in alone
+        )
+        places = evolve(places, notes=tuple(sorted({*places.notes, *notes})))
     return WorkspaceReading(root, places, mapper, calls, remembered)
 
 

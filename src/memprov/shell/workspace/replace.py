@@ -15,18 +15,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from attrs import Factory, define, field, frozen
 
-from memprov.core.purge import CutFile, RemoveFile
+from memprov.core.purge import CutFile, PurgeEffect, RemoveFile
 from memprov.core.text import cut, to_bytes, to_text
-from memprov.errors import ConflictError, PartialError
+from memprov.errors import ConflictError, PartialError, RefusedError
 from memprov.shell.workspace.copies import temporary_name
-from memprov.shell.workspace.tree import CALLS, Calls, Content, Inode, Tree, parts_of, sha256, shown
+from memprov.shell.workspace.tree import CALLS, Calls, Content, Inode, Tree, mounted, parts_of, sha256, shown
 
-__all__ = ["cut_file", "remove_file"]
+__all__ = ["cut_file", "remove_file", "require_replaceable"]
 
 _NOT_WRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NOT_LINKABLE = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP})
@@ -35,6 +35,15 @@ _HINTS = {
     **dict.fromkeys(_NOT_WRITABLE, " (the file must be readable and its directory writable)"),
     errno.EBUSY: " (it is mounted by itself, so nothing can take its name: mount the directory that holds it instead)",
 }
+
+
+def require_replaceable(root: str | os.PathLike[str], effects: Iterable[PurgeEffect]) -> None:
+    """Refuse effects on files that are mounted by themselves, before any is done (F43). Raises ``RefusedError``."""
+    files = (effect for effect in effects if isinstance(effect, CutFile | RemoveFile))
+    if found := mounted(root, (name for effect in files for name in (effect.path, *effect.aliases))):
+        raise RefusedError(
+            f"{', '.join(map(shown, found))} cannot be replaced{_HINTS[errno.EBUSY]}; nothing was changed"
+        )
 
 
 def cut_file(root: str | os.PathLike[str], effect: CutFile, *, calls: Calls = CALLS) -> None:

@@ -11,8 +11,9 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
@@ -21,7 +22,10 @@ from attrs import frozen
 from memprov.core.text import to_bytes, to_text
 from memprov.errors import InputError
 
-__all__ = ["CALLS", "Calls", "Content", "Handle", "Inode", "Parts", "Tree", "parts_of", "sha256", "shown"]
+__all__ = ["CALLS", "Calls", "Content", "Handle", "Inode", "Parts", "Tree", "mounted", "parts_of", "sha256", "shown"]
+
+_MOUNTS = "/proc/self/mountinfo"
+_OCTAL = re.compile(rb"\\([0-7]{3})")
 
 Parts = tuple[str, ...]
 Inode = tuple[int, int]  # device and number
@@ -72,6 +76,21 @@ def parts_of(path: str) -> Parts:
 def shown(path: str) -> str:
     """A path for a sentence: quoted and escaped where it holds what cannot be printed."""
     return path if path.isprintable() else repr(path)
+
+
+def mounted(root: str | os.PathLike[str], paths: Iterable[str]) -> tuple[str, ...]:
+    """Which of these files below a root are mounted by themselves, so that nothing can take their name (F43).
+
+    Nothing where the system does not tell.
+    """
+    try:
+        with open(_MOUNTS, "rb") as file:
+            fields = (line.split(b" ") for line in file)
+            points = {_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line[4]) for line in fields if len(line) > 4}
+    except OSError:
+        return ()
+    top = os.fsencode(os.path.realpath(root))
+    return tuple(path for path in paths if os.path.join(top, to_bytes(path)) in points)
 
 
 def sha256(data: bytes) -> str:
