@@ -2,21 +2,22 @@
 
     python -m benchmarks.disk [--sessions 300 1000 3000] [--json FILE]
 
-Each store is written once and copied for every real purge. The bounds are what nothing can undercut: a search for one
-session id in the bytes of the workspace's files (ripgrep where it is installed, else ``bytes.count``), and SQLite
-reading every row that a purge reads. Durability has its price in a purge: every file and every step is synced.
+Each store is written once and copied for every real purge. A preview of one session, and of one that nobody knows, asks
+the store; beside it stand reading every file, ripgrep looking in them for the id and what the session said, SQLite
+reading every row, and the plan of a whole snapshot. CPU seconds, children's included. Durability has its price in a
+purge: every file and every step is synced.
 """
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 import apsw
 
-from benchmarks.measure import Row, Tables, apart, forget_peak, options, peak_mib, timed
+from benchmarks.measure import Row, Tables, apart, forget_peak, median_cpu, options, peak_mib, timed
+from benchmarks.peers.search import peers
 from benchmarks.planning import chosen
 from memprov import Selectors, forget, open_openclaw, plan_purge, preview, select_sessions
 from memprov.testing import synthetic_sessions, synthetic_snapshot, write_openclaw_store
@@ -36,30 +37,31 @@ def write(directory: str, sessions: int) -> Row:
 
 
 def read(directory: str, sessions: int) -> Row:
-    """Read it and plan to forget one session, as a preview does."""
+    """Preview what forgetting one session would do, and one that nobody knows; beside it, what nothing undercuts."""
     session_id = chosen(sessions, 0).session_ids[0]
-    tool, searched = _search(Path(directory) / "workspace", session_id)
+    workspace = Path(directory) / "workspace"
+    beside = peers(workspace, [session_id, *_said(workspace, session_id)])
     rows, fetched, _ = timed(lambda: _every_row(Path(directory) / "state"))
     store = open_openclaw(Path(directory) / "state")
+    one, unknown = Selectors(sessions=[session_id]), Selectors(sessions=["nobody-knows-it"])
+    preview(store, unknown)  # what is compiled once in a process is not measured
     begin = forget_peak()
-    catalogue, listed, _ = timed(store.catalogue)
-    selection = select_sessions(catalogue, Selectors(sessions=[session_id]))
-    snapshot, cpu, wall = timed(lambda: store.snapshot(selection))
+    asked = median_cpu(lambda: preview(store, one))
     more = peak_mib() - begin
-    _, planned, _ = timed(lambda: plan_purge(snapshot, selection))
-    return {
-        "sessions": sessions,
-        "catalogue s": listed,
-        "snapshot CPU s": cpu,
-        "snapshot wall s": wall,
-        "plan s": planned,
-        "MiB more": more,
-        "search with": tool,
-        "search s": searched,
-        "rows": rows,
-        "rows s": fetched,
-        "snapshot / bounds": cpu / (searched + fetched),
-    }
+    selection = select_sessions(store.catalogue(), one)
+    _, whole, _ = timed(lambda: plan_purge(store.snapshot(selection), selection))
+    row: Row = {"sessions": sessions, **beside, "rows": rows, "rows s": fetched}
+    row |= {"preview s": asked, "unknown s": median_cpu(lambda: preview(store, unknown)), "MiB more": more}
+    row |= {"from a snapshot s": whole, "preview / reading": asked / float(beside["reading s"])}
+    return row
+
+
+def _said(workspace: Path, session_id: str) -> list[str]:
+    """The snippets of a session."""
+    prefix = f"[main/sessions/main/{session_id}#L"
+    files = sorted((workspace / "memory" / ".dreams" / "session-corpus").iterdir())
+    lines = (line for file in files for line in file.read_text("utf-8").splitlines() if line.startswith(prefix))
+    return [line.partition("] ")[2] for line in lines]
 
 
 def forgotten(directory: str, sessions: int, count: int) -> Row:
@@ -80,18 +82,6 @@ def forgotten(directory: str, sessions: int, count: int) -> Row:
         "ms per effect": wall / len(plan.effects) * 1000,
         "MiB peak": peak_mib(),
     }
-
-
-def _search(workspace: Path, session_id: str) -> tuple[str, float]:
-    """The tool and the CPU seconds that it takes; the files are in the page cache after the first pass."""
-    if tool := shutil.which("rg"):
-        words = [tool, "--no-config", "--hidden", "--no-ignore", "-j1", "--count", "--fixed-strings", session_id]
-        words.append(str(workspace))
-        seconds = [timed(lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL))[1] for _ in range(3)]
-        return "ripgrep", min(seconds)
-    needle, files = session_id.encode(), [path for path in workspace.rglob("*") if path.is_file()]
-    seconds = [timed(lambda: sum(path.read_bytes().count(needle) for path in files))[1] for _ in range(3)]
-    return "bytes.count", min(seconds)
 
 
 def _every_row(state: Path) -> int:
