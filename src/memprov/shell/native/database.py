@@ -10,6 +10,7 @@ has taken the steps: so there is one reader, of the newest schema, and a dry run
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
@@ -29,6 +30,7 @@ __all__ = ["LedgerFile", "sync_directory"]
 
 T = TypeVar("T")
 _PRIVATE = 0o600
+_PAUSE_S = 0.01
 
 
 @frozen
@@ -111,10 +113,10 @@ class LedgerFile:
             "temp_store = MEMORY",  # no id reaches a temporary file
             "trusted_schema = OFF",
             "secure_delete = ON",  # what is deleted is overwritten
-            "journal_mode = WAL",
             "synchronous = FULL",  # on the disk before COMMIT returns
         ):
             list(connection.execute(f"PRAGMA {pragma}"))
+        _write_ahead(connection)
 
     def _take_steps(self, connection: apsw.Connection, fill: Callable[[apsw.Connection], None]) -> None:
         """Take the steps that the file lacks, all of them or none."""
@@ -169,6 +171,20 @@ def _one_moment(connection: apsw.Connection) -> Iterator[None]:
         yield
     finally:
         roll_back(connection)
+
+
+def _write_ahead(connection: apsw.Connection) -> None:
+    """Keep a write-ahead log. Where two make a ledger at once, SQLite does not wait for the other by itself."""
+    patience = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            list(connection.execute("PRAGMA journal_mode = WAL"))
+        except apsw.BusyError:
+            if time.monotonic() > patience:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _pragma(connection: apsw.Connection, name: str) -> int:
