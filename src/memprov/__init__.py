@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memprov.core.index import Change, ChunkBudget, EmbedderIdentity, Refusal
     from memprov.core.lineage import (
         Basis,
+        EntryEvidence,
         OriginTable,
         PublicationOutcome,
         Transfer,
@@ -177,6 +178,7 @@ __all__ = [
     "Dropped",
     "Embedder",
     "EmbedderIdentity",
+    "EntryEvidence",
     "EntryTrace",
     "ExtraArtifacts",
     "Finding",
@@ -311,7 +313,7 @@ _HOMES = {
         ),
         "memprov.core.index": "Change ChunkBudget EmbedderIdentity Refusal",
         "memprov.core.lineage": (
-            "Basis OriginTable PublicationOutcome Transfer TransferEdge prunable_keys transfer_origins"
+            "Basis EntryEvidence OriginTable PublicationOutcome Transfer TransferEdge prunable_keys transfer_origins"
         ),
         "memprov.core.proof": "Control Finding NeedleKind Receipt Spot Verdict Verification Witness",
         "memprov.core.purge": (

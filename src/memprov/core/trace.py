@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from memprov.core.lineage import TransferEdge, edges_to, entry_classes
+from memprov.core.lineage import TransferEdge, contested_keys, edges_to, entry_classes, evidence_of
 from memprov.core.purge import ScrubRules, promotion_keys, scrub_text
 from memprov.core.records import MemoryFile, Origin, OriginClass, is_phase_report
 from memprov.core.state import MemorySnapshot
@@ -160,7 +160,10 @@ def trace_sessions(snapshot: MemorySnapshot, session_ids: Iterable[str]) -> Sess
     scans = [scan for file in snapshot.corpus if (scan := scan_corpus(file, matcher)) is not None]
     snippets = dict.fromkeys(snippet for scan in scans for snippet in scan.snippets)
     retained = [snippet for text in snapshot.retained if text.session_id in ids for snippet in text.snippets]
-    rules = ScrubRules(agent, ids, keys, snippets, retained)
+    searched = (*(file.text for file in snapshot.files), *(preimage.content for preimage in snapshot.preimages))
+    contested = frozenset(key for text in searched for key in contested_keys(text, frozenset(keys)))
+    evidence = evidence_of(contested, snapshot.origins.of_agent(agent), snapshot.recall)
+    rules = ScrubRules(agent, ids, keys, snippets, retained, evidence)
     return SessionTrace(
         session_ids=ids,
         entry_keys=keys,

@@ -502,9 +502,12 @@ def test_nothing_is_selected_by_no_rules() -> None:
 
 
 def test_rules_refuse_lone_strings() -> None:
-    for keyword in ("session_ids", "entry_keys", "snippets"):
-        with pytest.raises(InputError):
-            ScrubRules("main", **{keyword: "lone"})
+    with pytest.raises(InputError):
+        ScrubRules("main", session_ids="lone")
+    with pytest.raises(InputError):
+        ScrubRules("main", entry_keys="lone")
+    with pytest.raises(InputError):
+        ScrubRules("main", snippets="lone")
     assert ScrubRules("main", snippets=["a", Snippet("b", cut=True)]).snippets == (Snippet("a"), Snippet("b", cut=True))
 
 

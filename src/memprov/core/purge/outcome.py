@@ -247,6 +247,11 @@ class Outcome:
                     f"{read.file.path} line {number} holds a marker of {key} that cannot be read; the line stays, and "
                     "so do the origins of that entry until it is mended or gone"
                 )
+            for number, keys in read.scrub.undecided:
+                yield (
+                    f"{read.file.path} line {number} stands below the markers of {', '.join(keys)}, and nothing that "
+                    "it shows or the store knows says which of them it is of; it goes with the forgotten one"
+                )
         yield from self.evidence.warnings(self.selection.session_ids, self._corpus_sessions(), self._seen_sessions())
         removed = {scanned.file.path: scanned.scan.lines for scanned in self.texts.scans}
         reports = [scrubbed for scrubbed in self.texts.files if is_phase_report(scrubbed.file.path)]

@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from attrs import evolve
 
+from memprov.core.lineage import contested_keys, evidence_of
 from memprov.core.purge.derived import derived_rows, event_words, gone_recall
 from memprov.core.purge.index_rows import IndexRows, index_rows
 from memprov.core.purge.outcome import Evidence, Outcome
@@ -100,8 +101,9 @@ def plan_by_asking(
     said = tuple(text for text in (yield from ask(SaidBy(ids))) if text.session_id in frozenset(ids))
     retained = chain.from_iterable(text.snippets for text in said)
     rules = ScrubRules(store.agent_id, ids, lineage.entry_keys, snippets, retained)
+    scrubbed, rules = yield from _texts(rules, scans, mapper)
     texts = evolve(
-        (yield from _texts(rules, scans, mapper)),
+        scrubbed,
         unreadable_corpus=tuple(file.path for file in corpus if ids and not is_readable(file.text)),
     )
 
@@ -189,17 +191,24 @@ def _scans(files: tuple[MemoryFile, ...], sessions: SessionMatcher, mapper: Mapp
     return tuple(ScannedFile(f, scan) for f, scan in zip(files, scans, strict=True) if scan is not None)
 
 
-def _texts(rules: ScrubRules, scans: tuple[ScannedFile, ...], mapper: Mapper) -> Asking[Texts]:
-    """The memory files and preimages under the rules."""
+def _texts(rules: ScrubRules, scans: tuple[ScannedFile, ...], mapper: Mapper) -> Asking[tuple[Texts, ScrubRules]]:
+    """The memory files and preimages under the rules, and the rules with what decides about shared entries (F10)."""
     texts = yield from ask(TextsUnder(rules, tuple(scanned.file.path for scanned in scans)))
     searched = (*(file.text for file in texts.files), *(preimage.content for preimage in texts.preimages))
-    rules = _narrowed(rules, searched)
-    return Texts(
+    narrow = _narrowed(rules, searched)
+    contested = frozenset(chain.from_iterable(contested_keys(text, narrow.entry_keys) for text in searched))
+    if contested:
+        origins = yield from ask(OriginsOf(entry_keys=tuple(sorted(contested))))
+        recall = yield from ask(RecallUnder(ScrubRules(rules.agent_id, entry_keys=contested)))
+        evidence = evidence_of(contested, origins.of_agent(rules.agent_id), recall)
+        rules, narrow = evolve(rules, evidence=evidence), evolve(narrow, evidence=evidence)
+    scrubbed = Texts(
         scans=scans,
-        files=tuple(mapper(partial(scrub_file, rules=rules), texts.files)),
-        preimages=tuple((preimage, scrub_text(preimage.content, rules)) for preimage in texts.preimages),
+        files=tuple(mapper(partial(scrub_file, rules=narrow), texts.files)),
+        preimages=tuple((preimage, scrub_text(preimage.content, narrow)) for preimage in texts.preimages),
         facts=texts.facts,
     )
+    return scrubbed, rules
 
 
 def _index(rules: ScrubRules, texts: Texts) -> Asking[IndexRows]:

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
+from memprov.core.lineage import EntryEvidence, Strays
 from memprov.core.records import string_set, strings
 from memprov.core.text import (
     CommentKind,
@@ -30,7 +31,7 @@ from memprov.core.text import (
     comments,
     cut,
     machine_lines,
-    mentions_promotion,
+    promotion_keys,
     promotion_lines,
 )
 
@@ -49,7 +50,7 @@ class ScrubRules:
 
     A snippet is a string or ``Snippet(text, cut=True)`` for one that ingestion shortened. ``retained`` are snippets
     that are known from transcripts: quotations of them go from machine-written lines only (D23). Raises ``InputError``
-    when a collection is a lone string.
+    when a collection is a lone string. ``evidence`` is what decides whose an entry below several markers is (D3).
     """
 
     agent_id: str
@@ -57,6 +58,7 @@ class ScrubRules:
     entry_keys: frozenset[str] = field(default=frozenset(), converter=string_set)
     snippets: tuple[Snippet, ...] = field(default=(), converter=_snippets)
     retained: tuple[Snippet, ...] = field(default=(), converter=_snippets)
+    evidence: tuple[EntryEvidence, ...] = ()
 
     @cached_property
     def sessions(self) -> SessionMatcher:
@@ -86,7 +88,14 @@ class ScrubRules:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rules travel to a worker with every batch of files; one that has equal rules keeps them."""
-        return _shared_rules, (self.agent_id, self.session_ids, self.entry_keys, self.snippets, self.retained)
+        return _shared_rules, (
+            self.agent_id,
+            self.session_ids,
+            self.entry_keys,
+            self.snippets,
+            self.retained,
+            self.evidence,
+        )
 
 
 @lru_cache(maxsize=1)
@@ -96,13 +105,17 @@ def _shared_rules(
     entry_keys: frozenset[str],
     snippets: tuple[Snippet, ...],
     retained: tuple[Snippet, ...],
+    evidence: tuple[EntryEvidence, ...],
 ) -> ScrubRules:
-    return ScrubRules(agent_id, session_ids, entry_keys, snippets, retained)
+    return ScrubRules(agent_id, session_ids, entry_keys, snippets, retained, evidence)
 
 
 @frozen
 class Scrub:
-    """The result. ``spans`` are UTF-8 byte ranges of the input; the counts are those of DESIGN 4.3."""
+    """The result. ``spans`` are UTF-8 byte ranges of the input; the counts are those of DESIGN 4.3.
+
+    ``undecided`` are entries that went though nothing said of which of their keys they are: line, from 1, and keys.
+    """
 
     text: str
     removed_entries: int = 0
@@ -110,20 +123,12 @@ class Scrub:
     collateral_entry_keys: tuple[str, ...] = ()
     dangling_markers: tuple[str, ...] = ()
     spans: Spans = ()
+    undecided: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     @property
     def changed(self) -> bool:
         """Whether anything goes."""
         return bool(self.spans)
-
-
-def promotion_keys(text: str) -> tuple[str, ...]:
-    """The entry keys of every live promotion marker in the text, in order, repeats included (D3)."""
-    if not mentions_promotion(text):
-        return ()
-    if "```" in text or "~~~" in text:  # a marker in a closed fenced block shows one
-        return tuple(key for line in Document(text.removeprefix("\ufeff")).lines for key in line.keys)
-    return tuple(c.value for line in promotion_lines(text) for c in comments(line) if c.kind is CommentKind.PROMOTION)
 
 
 def scrub_text(text: str, rules: ScrubRules, *, phase_report: bool = False) -> Scrub:
@@ -152,6 +157,7 @@ def scrub_text(text: str, rules: ScrubRules, *, phase_report: bool = False) -> S
         collateral_entry_keys=tuple(sorted(removal.collateral)),
         dangling_markers=tuple(sorted(removal.dangling)),
         spans=spans,
+        undecided=tuple(removal.strays.undecided),
     )
 
 
@@ -182,8 +188,9 @@ class _Removal:
         self.partial: dict[int, set[int]] = {}
         self.collateral: set[str] = set()
         self.dangling: set[str] = set()
+        self.strays = Strays(document, rules.entry_keys, rules.agent_id, rules.evidence)
         self._claimed = bytearray(len(document.lines))
-        self.entry_count = self._select_markers() + self._select_sections()
+        self.entry_count = self._select_strays() + self._select_markers() + self._select_sections()
         self.line_count = self._select_quotations(quoted, phase_report=phase_report)
         self._close()
         self._name_removed()
@@ -213,7 +220,7 @@ class _Removal:
             if not self.gone[number]:
                 self.gone[number] = True
                 for first, last in self._inseparable(number):
-                    pending += self._staying(first, last)
+                    pending += (n for n in self._staying(first, last) if not self.strays.fill(n))
 
     def _staying(self, first: int, last: int) -> Iterator[int]:
         """Those of the lines that are not gone; what is gone is passed at the speed of memory."""
@@ -235,20 +242,30 @@ class _Removal:
         if entry := document.entry_of.get(number):
             yield number + 1, entry.last
         run, above = document.run_at.get(number), document.run_above.get(number)
-        if run is not None and run.head is not None:
-            yield max(run.first, number - 1), number + 2
+        if run is not None and run.head is not None and not self.strays.fill(number):
+            yield run.head, run.head + 1
         if above is not None and (above.head is not None or document.lines[number].keys):
             yield above.first, above.last
         yield document.notes.get(number, (0, 0))
+
+    def _select_strays(self) -> int:
+        """Selected markers above an entry of another key go alone (F10)."""
+        count = sum(self._name_dangling(range(entry.first, entry.head), strays=True) for entry in self.strays.entries)
+        for number in self.partial:
+            if self.strays.fill(number) and len(self.partial[number]) == len(self.document.lines[number].comments):
+                self._claim(number, number + 1)
+        return count
 
     def _select_markers(self) -> int:
         keys, count, covered = self.rules.entry_keys, 0, 0
         if not keys:
             return 0
         for entry in self.document.entries:
-            if entry.last > covered and not keys.isdisjoint(entry.keys):
+            if entry.last > covered and not keys.isdisjoint(self.strays.keys_of(entry)):
                 covered = entry.last
-                count += self._claim(entry.first, entry.last)
+                count += self._claim(entry.head, entry.last)
+                for number in range(entry.first, entry.head):
+                    self._claimed[number] |= not self.strays.fill(number)
         for run in self.document.runs:
             if run.head is None and not keys.isdisjoint(run.keys):
                 count += self._select_dangling(run.first, run.last, whole=keys.issuperset(run.keys))
@@ -259,19 +276,8 @@ class _Removal:
 
         Annotations do not stay where a marker before them in its line goes, or what they are indented below.
         """
-        lines, count = self.document.lines, 0
-        above: list[tuple[int, int]] = []  # the lineage comments directly above, as (line, index)
-        for number in range(first, last):
-            for index, comment in enumerate(lines[number].comments):
-                if comment.kind is CommentKind.LINEAGE:
-                    above.append((number, index))
-                    continue
-                if comment.kind is CommentKind.PROMOTION and comment.value in self.rules.entry_keys:
-                    count += 1
-                    self.dangling.add(comment.value)
-                    for at, position in (*above, (number, index)):
-                        self.partial.setdefault(at, set()).add(position)
-                above = []
+        lines = self.document.lines
+        count = self._name_dangling(range(first, last))
         leads = True  # nothing of the run has stayed so far
         for number in range(first, last):
             going = self.partial.get(number, set())
@@ -281,6 +287,24 @@ class _Removal:
                 self._claim(number, number + 1)
             else:
                 leads = False
+        return count
+
+    def _name_dangling(self, numbers: range, *, strays: bool = False) -> int:
+        """Note the selected markers of these lines, or the strays of them, with the lineage markers above each."""
+        count = 0
+        above: list[tuple[int, int]] = []  # the lineage comments directly above, as (line, index)
+        for number in numbers:
+            for index, comment in enumerate(self.document.lines[number].comments):
+                if comment.kind is CommentKind.LINEAGE:
+                    above.append((number, index))
+                    continue
+                dangles = not strays or index in self.strays.stray.get(number, ())
+                if comment.kind is CommentKind.PROMOTION and comment.value in self.rules.entry_keys and dangles:
+                    count += 1
+                    self.dangling.add(comment.value)
+                    for at, position in (*above, (number, index)):
+                        self.partial.setdefault(at, set()).add(position)
+                above = []
         return count
 
     def _select_sections(self) -> int:
@@ -370,5 +394,5 @@ class _Removal:
             if self.gone[number]:
                 self.collateral.update(key for key in line.keys if key not in keys)
                 run = document.run_at.get(number)
-                if run is not None and run.head is None:
+                if run is not None and (run.head is None or self.strays.fill(number)):
                     self.dangling.update(line.keys)

@@ -11,7 +11,7 @@ here is never changed but by cutting whole ranges.
 
 from memprov.core.text.concepts import concept_tags
 from memprov.core.text.corpus import CorpusScan, corpus_gate, corpus_owner, corpus_snippet, scan_corpus, strip_prefix
-from memprov.core.text.document import Document
+from memprov.core.text.document import Document, Entry, Run, promotion_keys
 from memprov.core.text.entry_keys import (
     claim_hash,
     claim_key,
@@ -59,9 +59,11 @@ __all__ = [
     "CommentKind",
     "CorpusScan",
     "Document",
+    "Entry",
     "Gate",
     "LookalikeMatcher",
     "QuotationMatcher",
+    "Run",
     "Sections",
     "SessionMatcher",
     "Sieve",
@@ -92,6 +94,7 @@ __all__ = [
     "normalise",
     "one_line",
     "plain",
+    "promotion_keys",
     "promotion_lines",
     "promotion_marker",
     "query_hash",

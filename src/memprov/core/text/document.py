@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from memprov.core.text.lines import WSP
+from memprov.core.text.markers import CommentKind, comments, mentions_promotion, promotion_lines
 from memprov.core.text.outline import Line, close_fences, mark_titles, outline, snapshot_parts, titles
 
-__all__ = ["Document", "Entry", "Run"]
+__all__ = ["Document", "Entry", "Run", "promotion_keys"]
 
 
 @frozen
@@ -179,3 +180,12 @@ class Document:
         first, last = self.block_at.get(number, (-1, -1))
         end = last if first == number else number + 1 + self.lines[number].underlined
         return self.notes.get(end - 1, (end, end))[1]
+
+
+def promotion_keys(text: str) -> tuple[str, ...]:
+    """The entry keys of every live promotion marker in the text, in order, repeats included (D3)."""
+    if not mentions_promotion(text):
+        return ()
+    if "```" in text or "~~~" in text:  # a marker in a closed fenced block shows one
+        return tuple(key for line in Document(text.removeprefix("\ufeff")).lines for key in line.keys)
+    return tuple(c.value for line in promotion_lines(text) for c in comments(line) if c.kind is CommentKind.PROMOTION)
