@@ -52,6 +52,7 @@ FORMS = {
     "compatibility ideograph": ("我早上喜欢喝樂龙茶而不是咖啡", "我早上喜欢喝\uf914龙茶而不是咖啡"),
     "Thai": ("ฉันชอบดื่มชาอู่หลงตอนเช้า", "ว่าฉันชอบดื่มชาอู่หลงตอนเช้าครับ"),
     "undecodable": ("the \udcff kiln \udce4 code is 42", "- the \udcff kiln \udce4 code is 42"),
+    "a secret as it was said": ("my password=[redacted] since May", "- my password=hunter2hunter since May"),
     "much longer than a probe": ("word " * 60, "- " + "word " * 60),
 }
 
