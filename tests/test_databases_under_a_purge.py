@@ -16,10 +16,13 @@ from attrs import frozen
 
 from memprov import (
     Basis,
+    Message,
     PartialError,
     RefusedError,
     Selectors,
+    SessionRecord,
     forget,
+    ingest,
     open_openclaw,
     open_store,
     preview,
@@ -104,7 +107,7 @@ def committing(path: Path) -> Iterator[None]:
         connection = apsw.Connection(str(path))
         connection.set_busy_timeout(10_000)
         connection.execute("CREATE TABLE IF NOT EXISTS others (n); INSERT INTO others VALUES (0)")
-        while not stop.wait(0.005):
+        while not stop.is_set():
             connection.execute("UPDATE others SET n = n + 1")
             began.set()
         connection.close()
@@ -124,6 +127,15 @@ def test_F41_a_purge_waits_for_a_busy_writer(place: Place) -> None:
         report = forget(place.open(), CHOSEN)
     assert report.entry_keys
     assert preview(place.open(), CHOSEN).removes_nothing
+
+
+def test_F41_a_sweep_waits_for_a_busy_writer(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store")
+    store.record_session(SessionRecord("main", "s1", "agent:main:s1"))
+    said = Message("user", "The spare key is in the blue drawer.", timestamp_ms=1, sender_is_owner=True)
+    with committing(Path(store.layout.ledger.path)):
+        report = ingest(store, lambda _: [said])
+    assert report.added_keys
 
 
 def test_F41_two_purges_at_once_come_one_after_the_other(place: Place) -> None:

@@ -9,7 +9,7 @@ from memprov.core.records import described, is_moment
 from memprov.errors import InputError
 from memprov.shell.native import NativeStore
 
-__all__ = ["call", "moment", "need", "optional", "zone_of"]
+__all__ = ["call", "moment", "need", "optional", "waiting", "zone_of"]
 
 T = TypeVar("T")
 
@@ -21,6 +21,11 @@ def moment(store: NativeStore, now_ms: int | None) -> int:
     if not is_moment(now_ms):
         raise InputError(f"now_ms is {described(now_ms)}; it must be a time in whole milliseconds since 1970")
     return now_ms
+
+
+def waiting(store: NativeStore) -> NativeStore:
+    """The store, read by who is going to write (F41)."""
+    return store.about_to_write() if type(store) is NativeStore else store  # not of what stands in for one
 
 
 def need(value: T, kind: type[T], name: str) -> T:

@@ -33,7 +33,7 @@ from memprov.core.consolidation import (
 from memprov.core.lineage import PublicationOutcome
 from memprov.core.writing import Thresholds, day_of, plan_promotion
 from memprov.errors import ConflictError, MemprovError
-from memprov.shell.arguments import call, moment, optional, zone_of
+from memprov.shell.arguments import call, moment, optional, waiting, zone_of
 from memprov.shell.native import NativeStore, NativeWriter, embedded_only
 from memprov.shell.workspace.publish import PublicationError
 
@@ -70,6 +70,7 @@ def consolidate(
     call(model, "model")
     optional(thresholds, Thresholds, "thresholds")
     optional(limits, ConsolidationLimits, "limits")
+    store = waiting(store)
     snapshot, entries = store.snapshot(), store.ingest_state().entries
     siblings = store.siblings(entries_of_interest(snapshot, entries))
     request, refused = plan_request(

@@ -47,7 +47,7 @@ from memprov.core.writing import (
     transcripts_within_reach,
 )
 from memprov.errors import InputError
-from memprov.shell.arguments import call, moment, need, optional, zone_of
+from memprov.shell.arguments import call, moment, need, optional, waiting, zone_of
 from memprov.shell.native import NativeStore, NativeWriter, embedded_only
 from memprov.shell.port import TranscriptReader, failure
 
@@ -95,6 +95,7 @@ def ingest(
     basis = (optional(policy, AdmissionPolicy, "policy") or AdmissionPolicy()).digest
     today, earliest = day_of(now, zone_of(zone)), _earliest(now, look_back_days, zone)
     call(reader, "reader")
+    store = waiting(store)
     marks = store.unfollowed("ingested", basis, chosen)
     if not marks and (chosen is not None or store.holds_sessions()):
         return IngestReport()
@@ -143,6 +144,7 @@ def backfill(
     optional(days, BackfillRange, "days")
     optional(policy, AdmissionPolicy, "policy")
     zone_of(zone)
+    store = store if mode is BackfillMode.PREVIEW else waiting(store)
     work = _Work(call(reader, "reader"), policy, Purpose.BACKFILL)
     work.list_sessions(store.catalogue(), complete=True)
     transcripts = tuple(work.transcripts(work.admitted(store.ingest_state)[1]))
