@@ -81,6 +81,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def growth(session: nox.Session) -> None:
+    """Measure how every reader of text grows on every hostile shape; one that grows too fast is an error."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "benchmarks.growth", *session.posargs)
+
+
+@nox.session
 def smoke(session: nox.Session) -> None:
     """Run the benchmarks on their smallest sizes: do they still work?"""
     session.install("-e", ".[test]")

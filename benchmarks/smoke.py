@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import canaries, disk, embedded, executors, indexing, lineage, planning, starting, write_path
+from benchmarks import canaries, disk, embedded, executors, growth, indexing, lineage, planning, starting, write_path
 
 __all__ = ["main"]
 
@@ -16,6 +16,7 @@ def main() -> None:
     executors.main(["--lines", "1000"])
     write_path.main(["--sessions", "1000", "2000", "--messages", "1000", "2000"])
     canaries.main(["--sessions", "8"])
+    growth.main(["--characters", "400"])
     lineage.main(["--depth", "20", "40", "--fan", "20", "40", "--keys", "10000"])
 
 
