@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         select_sessions,
     )
     from memprov.core.records import (
+        AgentRoster,
         CuratedWrite,
         HostEvent,
         Identity,
@@ -131,8 +132,8 @@ if TYPE_CHECKING:
         sync_index,
         use_lancedb,
     )
-    from memprov.shell.native import NativeStore, open_store
-    from memprov.shell.openclaw import OpenClawStore, open_openclaw
+    from memprov.shell.native import NativeStore, open_store, store_agents
+    from memprov.shell.openclaw import OpenClawStore, open_openclaw, openclaw_agents
     from memprov.shell.port import TranscriptReader
     from memprov.shell.proof import verify
     from memprov.shell.receipts import ReceiptCheck, check_receipt, receipts, sessions_in_receipt
@@ -153,6 +154,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Admission",
     "AdmissionPolicy",
+    "AgentRoster",
     "Artifacts",
     "BackfillLine",
     "BackfillMode",
@@ -276,6 +278,7 @@ __all__ = [
     "message_classes",
     "open_openclaw",
     "open_store",
+    "openclaw_agents",
     "plan_purge",
     "prepare_index",
     "prepare_narrative",
@@ -296,6 +299,7 @@ __all__ = [
     "select_sessions",
     "session_id_from_file_name",
     "sessions_in_receipt",
+    "store_agents",
     "sync_index",
     "trace",
     "transfer_origins",
@@ -322,8 +326,8 @@ _HOMES = {
             "scrub_text select_sessions"
         ),
         "memprov.core.records": (
-            "CuratedWrite HostEvent Identity IndexSource MemoryFile Origin OriginClass Preimage RecallEntry "
-            "RewindBatch SessionKind SessionRecord SessionState StoreIdentity ToolCall"
+            "AgentRoster CuratedWrite HostEvent Identity IndexSource MemoryFile Origin OriginClass Preimage "
+            "RecallEntry RewindBatch SessionKind SessionRecord SessionState StoreIdentity ToolCall"
         ),
         "memprov.core.state": "Chunk ChunkTable MemorySnapshot RetainedText SiblingIndex StaleCopy",
         "memprov.core.text": "Snippet references_session session_id_from_file_name",
@@ -342,8 +346,8 @@ _HOMES = {
             "Embedder Hit IndexReport PreparedIndex ReconcileReport prepare_index publish_index rebuild_index "
             "reconcile record_recall search sync_index use_lancedb"
         ),
-        "memprov.shell.native": "NativeStore open_store",
-        "memprov.shell.openclaw": "OpenClawStore open_openclaw",
+        "memprov.shell.native": "NativeStore open_store store_agents",
+        "memprov.shell.openclaw": "OpenClawStore open_openclaw openclaw_agents",
         "memprov.shell.port": "TranscriptReader",
         "memprov.shell.proof": "verify",
         "memprov.shell.receipts": "ReceiptCheck check_receipt receipts sessions_in_receipt",

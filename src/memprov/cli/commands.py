@@ -23,6 +23,7 @@ __all__ = ["main"]
 #: Command -> its module, and the first sentence of its help, which is all that ``memprov --help`` needs to know.
 _COMMANDS = {
     "admit": ("admit", "Say which sessions may become memory, and why the others may not."),
+    "agents": ("agents", "List the agents of a store or an installation, with their sessions and last activity."),
     "apply": ("forget", "Carry out a saved plan, if it still says what would be done."),
     "demo": ("demo", "Build a small store, forget a session, and look for what is left."),
     "forget": ("forget", "Remove what the selected sessions produced, and keep it out."),

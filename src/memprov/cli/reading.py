@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 
 from memprov.core.purge import CutFile, PurgePlan, RemoveFile, Report, SelectionSource
 from memprov.core.records import SessionRecord
 from memprov.core.trace import EntryTrace, Trace
 
-__all__ = ["LIMITS", "describe_report", "describe_sessions", "describe_trace"]
+__all__ = ["LIMITS", "describe_report", "describe_sessions", "describe_trace", "moment"]
 
 #: The page of the documentation that every report ends with.
 LIMITS = "docs/limits.md"
 
 _SHOWN = 10
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SOURCES = {
     SelectionSource.UNRESOLVED: "in no session store; recorded as forgotten",
     SelectionSource.ORIGINS: "known by its origin rows only",
@@ -22,6 +24,16 @@ _JUDGED = {
     "archived": "; when it began is not known: 'since' was compared with when it was archived",
     "observed": "; when it began is not known: 'since' was compared with its first origin row",
 }
+
+
+def moment(epoch_ms: int | None) -> str:
+    """A time as a person reads it, to the minute, in UTC; ``-`` where none is known."""
+    if epoch_ms is None:
+        return "-"
+    try:
+        return (_EPOCH + timedelta(milliseconds=epoch_ms)).strftime("%Y-%m-%d %H:%M")
+    except OverflowError:
+        return f"{epoch_ms} ms"
 
 
 def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:

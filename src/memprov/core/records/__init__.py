@@ -30,6 +30,7 @@ from memprov.core.records.nouns import (
     strings,
 )
 from memprov.core.records.places import is_diary, is_machine_path, is_phase_report
+from memprov.core.records.rosters import AgentRoster, roster_of
 from memprov.core.records.sessions import (
     identity_from_json,
     identity_json,
@@ -61,6 +62,7 @@ from memprov.core.records.trust import (
 
 __all__ = [
     "TRUST_ORDER",
+    "AgentRoster",
     "ArtifactClass",
     "ArtifactReason",
     "ArtifactRecord",
@@ -107,6 +109,7 @@ __all__ = [
     "key_kind",
     "path_class",
     "resolve_kinds",
+    "roster_of",
     "string_set",
     "strings",
     "weakest",

@@ -4,6 +4,7 @@
 and, under the workspace lock, carries out the effects of a plan.
 """
 
+from memprov.shell.openclaw.rosters import openclaw_agents, openclaw_roster
 from memprov.shell.openclaw.store import OpenClawStore, open_openclaw
 
-__all__ = ["OpenClawStore", "open_openclaw"]
+__all__ = ["OpenClawStore", "open_openclaw", "openclaw_agents", "openclaw_roster"]
