@@ -84,7 +84,8 @@ def test_F23_a_taint_that_the_host_flags_is_the_turn_s() -> None:
         assert said[:2] == ["owner", "agent"]
         assert set(said[2:-2]) == {"untrusted"}
         assert said[-2:] == ["owner", "agent"], "until the next turn"
-    assert spoken(Message("user", sender_is_owner=True, turn_tainted=True), REPLY) == ["owner", "untrusted"]
+    for begun in ({"turn_tainted": True}, {"result_source": "network"}):
+        assert spoken(Message("user", sender_is_owner=True, **begun), REPLY) == ["owner", "untrusted"]
 
 
 def test_a_recovered_taint_flag_counts_when_it_is_strictly_true() -> None:

@@ -161,6 +161,20 @@ def test_F25_a_generated_message_begins_a_generated_turn(prompt: str) -> None:
     assert read_transcript(turn).skipped == (Skipped.GENERATED,) * 3
 
 
+@pytest.mark.parametrize("kind", ["tool_result", "function_call_output"])
+def test_F23_F25_results_of_tools_in_the_users_role_begin_no_turn(kind: str) -> None:
+    result: Any = [{"type": kind, "content": "All quiet, door is locked.", "output": "x"}]
+    answer = Message("user", result, sender_is_owner=True)
+    assert read(user("[OpenClaw heartbeat poll]"), reply(""), answer, reply("All quiet, door is locked.")) == []
+    network = Message("user", result, sender_is_owner=True, result_source="network")
+    asked = user("is the door locked?")
+    for said in ((asked, network, reply("it says yes")), (asked, network, answer, reply("it says yes"))):
+        assert read(*said)[-1] == ("Assistant: it says yes", UNTRUSTED)
+    assert read(asked, answer, reply("it says yes"))[-1] == ("Assistant: it says yes", AGENT)
+    mixed = Message("user", [*result, "and the window?"], sender_is_owner=True)
+    assert read(asked, mixed, reply("it says yes"))[1] == ("User: and the window?", OWNER)
+
+
 def test_a_dream_narrative_takes_its_lines_back() -> None:
     assert read_transcript([user("hello"), reply(), Message("", generated_by="narrative")]) == Reading(
         internal="internal:narrative"

@@ -85,10 +85,10 @@ class Turn:
         """The state once this message is read: a user message begins a turn, and what came from the network, or a
         message that the host flagged for it, taints the rest of it.
         """
-        tainted = message.turn_tainted is True
+        tainted = message.turn_tainted is True or message.result_source == "network"
         if message.role == "user":
             return Turn(self.class_of(message), tainted)
-        return evolve(self, tainted=True) if tainted or message.result_source == "network" else self
+        return evolve(self, tainted=True) if tainted else self
 
     def class_of(self, message: MessageFlags) -> OriginClass:
         """The class of this message, read in this state. Tool results are external data: untrusted."""

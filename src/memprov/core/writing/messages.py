@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Literal, get_args
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, Converter, field, frozen
 
 from memprov.core.records import (
     MessageFlags,
@@ -42,17 +42,31 @@ _RUNS = ("narrative", "cron")
 _LONGEST_KEY = 200
 #: Part types that hold words, in the shapes of the common chat interfaces; a part without a type holds its text.
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
+#: Part types that hold what a tool answered.
+_RESULT_PARTS = ("tool_result", "function_call_output")
 #: Numbers in this range are seconds: as milliseconds they would be of the years 1970 to 1973 (FACTS 2.5).
 _SECONDS = range(100_000_000, 100_000_000_000)
 
 
-def _texts(content: str | Iterable[object] | None) -> str | tuple[str, ...]:
-    """The words of a message's content. Parts that hold none (an image, a tool call) say nothing."""
+def _texts(content: str | Iterable[object] | None, message: Message) -> str | tuple[str, ...]:
+    """The words of a message's content. Parts that hold none (an image, a tool call) say nothing.
+
+    Some platforms hand the results of tools over in the user's role. Nobody said those, so they begin no turn and lift
+    no taint: a message of nothing else is the tool's (F23, F25).
+    """
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, bytes | Mapping) or not isinstance(content, Iterable):
         raise InputError(f"the content of a message is {described(content)}; give text, or a list of texts and parts")
-    return tuple(text for part in content if (text := _text_of(part)) is not None)
+    parts = tuple(content)
+    texts = tuple(text for part in parts if (text := _text_of(part)) is not None)
+    if message.role == "user" and parts and all(map(_is_result, parts)):
+        object.__setattr__(message, "role", "tool")
+    return texts
+
+
+def _is_result(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in _RESULT_PARTS
 
 
 def _text_of(part: object) -> str | None:
@@ -139,7 +153,8 @@ class Message:
     """One event of a transcript, as far as memory looks at it. A host makes these, or ``message_from_event`` does.
 
     ``number`` is the event's place in the transcript, from 1; without one its place among the messages counts.
-    ``content`` is the text, or a list of texts and parts (``{"type": "text", "text": …}``; others hold no words).
+    ``content`` is the text, or a list of texts and parts (``{"type": "text", "text": …}``; others hold no words). A
+    user's message that holds results of tools and nothing else gets the role ``tool``.
     ``timestamp_ms`` is ``None`` when the host recorded no time, and becomes ``None`` when what it recorded is none.
     ``sender_is_owner`` is the host's flag as recorded: only a strict ``True`` counts. ``turn_tainted`` says that text
     from the network was in the turn by then. ``provenance_kind`` says who put a user message in (``external_user``,
@@ -154,7 +169,7 @@ class Message:
     """
 
     role: Role = field(validator=_is_role)
-    content: str | tuple[str, ...] = field(default="", converter=_texts)
+    content: str | tuple[str, ...] = field(default="", converter=Converter(_texts, takes_self=True))
     number: int = 0
     timestamp_ms: int | None = field(default=None, converter=_moment)
     sender_is_owner: object = None
