@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Literal, get_args
 
-from attrs import Attribute, Converter, field, frozen
+from attrs import Attribute, field, frozen
 
 from memprov.core.records import (
     MessageFlags,
@@ -48,21 +48,21 @@ _RESULT_PARTS = ("tool_result", "function_call_output")
 _SECONDS = range(100_000_000, 100_000_000_000)
 
 
-def _texts(content: str | Iterable[object] | None, message: Message) -> str | tuple[str, ...]:
-    """The words of a message's content. Parts that hold none (an image, a tool call) say nothing.
+class _Answers(tuple[str, ...]):
+    """What is said by a content of nothing but results of tools: no words, and not the user's (F23, F25)."""
 
-    Some platforms hand the results of tools over in the user's role. Nobody said those, so they begin no turn and lift
-    no taint: a message of nothing else is the tool's (F23, F25).
-    """
+    __slots__ = ()
+
+
+def _texts(content: str | Iterable[object] | None) -> str | tuple[str, ...]:
+    """The words of a message's content. Parts that hold none (an image, a tool call) say nothing."""
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, bytes | Mapping) or not isinstance(content, Iterable):
         raise InputError(f"the content of a message is {described(content)}; give text, or a list of texts and parts")
     parts = tuple(content)
     texts = tuple(text for part in parts if (text := _text_of(part)) is not None)
-    if message.role == "user" and parts and all(map(_is_result, parts)):
-        object.__setattr__(message, "role", "tool")
-    return texts
+    return _Answers() if parts and all(map(_is_result, parts)) else texts
 
 
 def _is_result(part: object) -> bool:
@@ -169,7 +169,7 @@ class Message:
     """
 
     role: Role = field(validator=_is_role)
-    content: str | tuple[str, ...] = field(default="", converter=Converter(_texts, takes_self=True))
+    content: str | tuple[str, ...] = field(default="", converter=_texts)
     number: int = 0
     timestamp_ms: int | None = field(default=None, converter=_moment)
     sender_is_owner: object = None
@@ -183,6 +183,9 @@ class Message:
     project_key: str | None = None
 
     def __attrs_post_init__(self) -> None:
+        if self.role == "user" and isinstance(self.content, _Answers):
+            # Some platforms hand over in the user's role what a tool answered. Nobody said it: it begins no turn.
+            object.__setattr__(self, "role", "tool")
         number: object = self.number
         tainted: object = self.turn_tainted
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
