@@ -109,15 +109,15 @@ class Purge:
         for _ in range(MAX_ATTEMPTS):
             try:
                 fresh = self._planned()
+                left = tuple(e for e in fresh.effects if e.step < Step.CORPUS and not is_exclusion(e))
+                self.writer.admit(left)
             except StalePlanError as error:
                 raise self._stopped(f"while the purge ran: {error}", plan.effects, Step.CORPUS) from error
-            except MemprovError as error:
+            except MemprovError as error:  # it is too late to refuse
                 raise self._stopped(str(error), plan.effects, Step.CORPUS) from error
-            left = tuple(e for e in fresh.effects if e.step < Step.CORPUS and not is_exclusion(e))
             if not left:
                 return fresh
             self.late |= dict.fromkeys(effect.words() for effect in left)
-            self.writer.admit(left)
             self._apply(left, fresh)
         raise self._stopped(
             f"what the sessions left kept coming back ({shortened(self.late)}); pause what writes memory",

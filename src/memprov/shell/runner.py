@@ -25,8 +25,8 @@ from memprov.core.purge import (
     plan_by_asking,
 )
 from memprov.core.records import StoreIdentity
-from memprov.errors import RefusedError, StalePlanError, StaleStateError
-from memprov.shell.carrying_out import MAX_ATTEMPTS, Corpus, Planning, Progress, Purge, shortened
+from memprov.errors import StalePlanError, StaleStateError
+from memprov.shell.carrying_out import MAX_ATTEMPTS, Corpus, Progress, Purge, shortened
 from memprov.shell.hearing import Hearing
 from memprov.shell.port import Attesting, FoldingWriter, Store, TranscriptReader, WaitingStore, Writer
 from memprov.shell.proof.attest import Before, attest, look_before
@@ -103,7 +103,7 @@ def forget(
 
         before = look_before(store, frozenset(selection.session_ids), reader) if prove else None
         done = Purge(writer, planned, progress).carry_out()
-        return _testified(writer, done, planned, before)
+        return _testified(writer, done, before)
 
 
 def apply_plan(
@@ -145,19 +145,16 @@ def apply_plan(
 
         before = look_before(store, frozenset(selection.session_ids), reader) if prove else None
         done = Purge(writer, checked, progress).carry_out()
-        return _testified(writer, done, planned, before)
+        return _testified(writer, done, before)
 
 
-def _testified(writer: Writer, done: PurgePlan, make_plan: Planning, before: Before | None) -> Report:
-    """The report of a plan that was carried out, once its receipt is written: complete, if planning again finds nothing
-    to remove.
+def _testified(writer: Writer, done: PurgePlan, before: Before | None) -> Report:
+    """The report of a plan that was carried out, once its receipt is written.
+
+    A purge ends only when planning again has found nothing to remove, so that there is nothing left to ask.
     """
     if isinstance(writer, Attesting):
-        try:
-            nothing_left = make_plan(done.basis.entry_keys, Corpus()).removes_nothing
-        except RefusedError:  # it cannot be read any more, which is no proof
-            nothing_left = False
-        attest(writer, done, nothing_left=nothing_left, before=before)
+        attest(writer, done, nothing_left=True, before=before)
     held_back = writer.held_back() if isinstance(writer, FoldingWriter) else ()
     return evolve(done.report, dry_run=False, warnings=tuple(sorted({*done.report.warnings, *held_back})))
 
