@@ -1,5 +1,5 @@
 """The life of a store: ingest, backfill, roll back, promote, merge, edit by hand, change the policy, forget, die,
-reopen, and feed the same conversations again, in any order (I6, I7, I10, I15; TESTING 3).
+reopen, and feed the same conversations again, in any order (I6, I7, I10, I15).
 
 Every message carries a canary of its session. Whatever happens, no reader shows the canary of a forgotten session, and
 what a never-forgotten twin said in the corpus stays.

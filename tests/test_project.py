@@ -86,3 +86,33 @@ def test_F65a_what_deletion_does_not_cover_has_a_page_that_the_readme_and_every_
 
 def test_the_readme_promises_nothing_that_it_does_not_show() -> None:
     assert [word for word in ("provably", "completely", "guarantee") if word in read("README.md").lower()] == []
+
+
+def names_in_the_docs() -> set[str]:
+    """Every page, and every heading on one: what code and comments may cite as `docs: NAME`."""
+    pages = sorted((REPOSITORY / "docs").glob("*.md"))
+    headings = (re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE) for page in pages)
+    return {page.stem for page in pages} | {heading for found in headings for heading in found}
+
+
+def uncited(source: str, names: set[str]) -> list[str]:
+    """What the source cites that a reader of this repository does not have."""
+    text = re.sub(r"\s*\n\s*(?:#:? ?)?", " ", source)
+    cited = re.findall(r"\bdocs: (.{1,60})", text)
+    foreign = re.findall(r"\b(?:FACTS|DESIGN|TESTING)(?:-EXTRA)? [\d§a-z][^ ]*", text)
+    return [*foreign, *(place for place in cited if not place.startswith(tuple(names)))]
+
+
+def test_what_is_cited_is_a_page_or_a_heading_of_the_docs() -> None:
+    names = names_in_the_docs()
+    places = ("src", "tests", "benchmarks", "docs")
+    files = [path for place in places for path in sorted((REPOSITORY / place).rglob("*.py"))]
+    wrong = {path.name: found for path in files if (found := uncited(path.read_text("utf-8"), names))}
+    wrong.pop("test_project.py", None)
+    assert not wrong
+
+
+def test_a_citation_of_what_a_reader_does_not_have_rings() -> None:
+    assert uncited("(FACTS 1.5, D2)", {"Index"}) == ["FACTS 1.5,"]
+    assert uncited('"""Why (docs: Nowhere)."""', {"Index"}) == ['Nowhere)."""']
+    assert uncited("# so (docs:\n#: Index)", {"Index"}) == uncited("(docs: Index, I5)", {"Index"}) == []

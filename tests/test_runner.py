@@ -1,4 +1,4 @@
-"""The runner: lock, plan, re-check, bounded re-plan, apply, resume; saved plans (DESIGN 4.1, 4.2)."""
+"""The runner: lock, plan, re-check, bounded re-plan, apply, resume; saved plans (docs: order, Saved plans)."""
 
 from __future__ import annotations
 
@@ -257,7 +257,6 @@ def test_a_plan_of_another_store_or_of_sessions_that_changed_is_refused() -> Non
 
 
 def test_errors_hold_no_memory_text() -> None:
-    # TESTING 11
     target = store()
     plan = preview(target, S1)
     target.state = evolve(target.state, files=(MemoryFile("MEMORY.md", f"- User: {SENTENCES[0]}\nsecret words\n"),))

@@ -80,7 +80,7 @@ class LockHeldError(RefusedError):
 
 
 class StalePlanError(RefusedError):
-    """A saved plan no longer describes what the purge would do (DESIGN 4.2)."""
+    """A saved plan no longer describes what the purge would do (docs: Saved plans)."""
 
 
 class StaleStateError(RefusedError):

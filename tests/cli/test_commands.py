@@ -1,4 +1,4 @@
-"""The command line: one JSON document, one clear line for each mistake, and the exit codes of DESIGN 8."""
+"""The command line: one JSON document, one clear line for each mistake, and the exit codes of docs: cli."""
 
 from __future__ import annotations
 

@@ -69,11 +69,12 @@ def quotes(line: str, snippet: str, *, cut: bool = False) -> bool:
     return False
 
 
-# --- FACTS 1.4, 1.5 and D5: references --------------------------------------------------------------------------------
+# --- docs: File names, References and D5: references
+# --------------------------------------------------------------------------------
 
 
 def decoded(name: str) -> str | None:
-    """FACTS 1.4, with the plain tools of strings."""
+    """docs: File names, with the plain tools of strings."""
     if name.endswith(".zst"):
         return _archived(name[: -len(".zst")])
     return _primary(name) if (archived := _archived(name)) is None else archived
@@ -108,7 +109,7 @@ def _is_stamp(text: str) -> bool:
 
 
 def refers(text: str, agent: str, ids: Collection[str]) -> bool:
-    """Whether the text refers to one of these sessions of the agent (FACTS 1.5, D5)."""
+    """Whether the text refers to one of these sessions of the agent (docs: References, D5)."""
     return any(_is_selected(token, ids, coded=True) for token in _tokens(text, agent)) or any(
         selected for selected in label_values(text, agent, ids)
     )

@@ -1,4 +1,4 @@
-"""The command line: argument parsing and printing only (DESIGN 8).
+"""The command line: argument parsing and printing only (docs: cli).
 
 Every command is one library call, in a module of its own. ``--json`` prints exactly one JSON document on standard
 output, of the answer or of the error; progress and the error's line go to standard error. Exit codes: 0 done

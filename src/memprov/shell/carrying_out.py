@@ -28,7 +28,7 @@ from memprov.shell.port import Answering, Writer
 
 __all__ = ["MAX_ATTEMPTS", "Corpus", "Planning", "Progress", "Purge", "shortened"]
 
-#: How often a plan is made anew when the store changes under it, before giving up (DESIGN 4.1).
+#: How often a plan is made anew when the store changes under it, before giving up (docs: order).
 MAX_ATTEMPTS = 8
 
 Progress = Callable[[str, int, int], None]

@@ -1,4 +1,4 @@
-"""Physical erasure (DESIGN 6): what was deleted leaves the bytes of the files that a store owns.
+"""Physical erasure (docs: proof): what was deleted leaves the bytes of the files that a store owns.
 
 A purge deletes on connections that overwrite what they delete. That is not all: pages that someone else freed keep what
 they held, a full text keeps deleted words until its segments are merged, a page keeps old bytes between its rows, and a

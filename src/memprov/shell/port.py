@@ -38,7 +38,7 @@ __all__ = [
     "last_receipt",
 ]
 
-#: Answers the questions of one plan (DESIGN 4.5). Reading only.
+#: Answers the questions of one plan (docs: Planning by asking). Reading only.
 Answering = Callable[[Question], Answer]
 
 

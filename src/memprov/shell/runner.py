@@ -1,7 +1,8 @@
 """Take the lock, ask, plan, apply, re-plan, resume: the same few lines for every store.
 
-The runner decides nothing about memory. It keeps three promises of DESIGN 4: a preview reads without a trace, nothing
-is destroyed before the exclusion is durable, and selected entry keys only grow while the store moves under the plan.
+The runner decides nothing about memory. It keeps three promises of docs: order: a preview reads without a trace,
+nothing is destroyed before the exclusion is durable, and selected entry keys only grow while the store moves under the
+plan.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def apply_plan(
     progress: Progress = _silent,
     reader: TranscriptReader | None = None,
 ) -> Report:
-    """Forget as a saved plan says, provided that it still describes what would be done (DESIGN 4.2).
+    """Forget as a saved plan says, provided that it still describes what would be done (docs: Saved plans).
 
     The saved effects are compared and never executed: the purge is planned again under the lock. It goes ahead when the
     plans are equal or, after an interruption, when what is left to do is part of the saved plan. Otherwise raises

@@ -80,7 +80,7 @@ def ingest(
     now_ms: int | None = None,
     max_lines: int = MAX_LINES,
 ) -> IngestReport:
-    """Copy what is new in the admitted sessions into the corpus and the staged entries: one sweep (FACTS 2).
+    """Copy what is new in the admitted sessions into the corpus and the staged entries: one sweep (docs: Corpus lines).
 
     ``reader`` is called for admitted sessions only, as far as the limit lasts; where it fails, that session is left for
     the next sweep and named in the report, and the others are taken. A session whose record says when its transcript
@@ -247,7 +247,8 @@ def prepare_narrative(
 def publish_narrative(
     store: NativeStore, narrative: PendingNarrative, *, zone: tzinfo = UTC, now_ms: int | None = None
 ) -> Dropped | None:
-    """Write a narrative into the diary, unless what it was made from is gone; the answer says why not (FACTS 10).
+    """Write a narrative into the diary, unless what it was made from is gone; the answer says why not (docs: Workspace
+    lock).
 
     What it comes from is looked up in the ledgers of the workspace. One that nothing is found for is not published.
     """
@@ -335,7 +336,7 @@ class _Work:
 
 
 def _earliest(now_ms: int, days: int | None, zone: tzinfo) -> str | None:
-    """The earliest day that a sweep still looks at, so many days back (FACTS 2.6)."""
+    """The earliest day that a sweep still looks at, so many days back (docs: Corpus lines)."""
     if days is None:
         return None
     given: object = days

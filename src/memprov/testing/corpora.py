@@ -2,8 +2,9 @@
 
 A million corpus lines take seconds. What is derived in a real store is derived here too: claim hashes and entry keys,
 the diary and its markers, reports, notes, recall rows, rewind rows, events, index chunks, each under the rules and caps
-of OpenClaw 2026.9.6 (FACTS 2 and 4). Every second day was ingested by backfill and the others by the automatic sweep;
-some claims were heard in two sessions, so that their lineage is mixed; some texts were too long and were cut.
+of OpenClaw 2026.9.6 (docs: Corpus lines, Markers). Every second day was ingested by backfill and the others by the
+automatic sweep; some claims were heard in two sessions, so that their lineage is mixed; some texts were too long and
+were cut.
 """
 
 from __future__ import annotations

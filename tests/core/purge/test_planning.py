@@ -1,4 +1,4 @@
-"""What a purge plan promises, on the model (DESIGN 4 and 7)."""
+"""What a purge plan promises, on the model (docs: order, invariants)."""
 
 from __future__ import annotations
 

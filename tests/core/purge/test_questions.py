@@ -1,4 +1,6 @@
-"""The planner asks (DESIGN 4.5): what it is answered beyond its question changes no plan, and less is noticed."""
+"""The planner asks (docs: Planning by asking): what it is answered beyond its question changes no plan, and less is
+noticed.
+"""
 
 from __future__ import annotations
 

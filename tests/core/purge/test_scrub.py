@@ -452,7 +452,8 @@ def test_D16_nested_rows(lines: list[str]) -> None:
     assert counted(result) == (0, sum(QUOTE in line for line in lines))
 
 
-# --- counting (DESIGN 4.3) --------------------------------------------------------------------------------------------
+# --- counting (docs: The report)
+# --------------------------------------------------------------------------------------------
 
 
 def test_a_removed_byte_counts_once_marker_then_section_then_quotation() -> None:

@@ -72,7 +72,7 @@ def test_case_J7_other_line_separators_are_blanks_within_the_line() -> None:
     assert len(quoted(text, "User: the secret code x")) == 1
     assert is_quoted("x the\rsecret\u2028code\x0bx y", "User: the secret code x")
     assert not is_quoted("the\nsecret code x", "User: the secret code x"), "a match is within one line"
-    assert not is_quoted("the\x85secret code x", "User: the secret code x"), "NEL is text (FACTS 1.5)"
+    assert not is_quoted("the\x85secret code x", "User: the secret code x"), "NEL is text (docs: References)"
 
 
 def test_case_sensitive() -> None:

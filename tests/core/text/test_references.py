@@ -93,7 +93,7 @@ YES, NO = True, False
         pytest.param("Session ID: s1.jsonl", NO, id="A10-name"),
         pytest.param("Session ID: S1", NO, id="A10-case"),
         pytest.param("sessions/other/s1", NO, id="A12"),
-        # FACTS 1.5, the other verified ones
+        # docs: References, the other verified ones
         ("x/sessions/main/s1", YES),
         ("sessions/main/s1/extra", YES),
         ("sessions/main/s1:3", YES),

@@ -490,7 +490,7 @@ def test_B65_forgetting_a_session_empties_every_table_that_its_memory_is_in(tmp_
         transfers=(TransferEdge("k1", "k0", "t"), TransferEdge("k0", "gone", "t")),
     )
     write_snapshot(store, snapshot, [SessionRecord("main", "s1", participants=[Identity("profile", "p")])])
-    # What is about sessions and not about their memory, and the preimage's key (FACTS 6.2i).
+    # What is about sessions and not about their memory, and the preimage's key (docs: Purge of an index).
     kept = {
         "meta",
         "sessions",

@@ -3,7 +3,8 @@
 A model is shown the entries that passed the gates and the present file. For each it says one of three things: add it,
 merge it with entries that say the same, or let it supersede the entries of its lineage. It names prior entries by their
 exact lines. Everything else is decided here: which lines these are, whether the claim really is the same, whether all
-of the lineage is meant, how much may be lost (FACTS 5.7). What is written is always the corpus's own text.
+of the lineage is meant, how much may be lost (docs: Origins and merges). What is written is always the corpus's own
+text.
 """
 
 from __future__ import annotations

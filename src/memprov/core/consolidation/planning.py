@@ -1,4 +1,4 @@
-"""Consolidation: a model decides, we validate, compose and keep the lineage (DESIGN 5, FACTS 5.3–5.7).
+"""Consolidation: a model decides, we validate, compose and keep the lineage (docs: host, docs: Origins and merges).
 
 The order of effects is the whole point. Fences first. Then the survivor has every origin of its parents, in every
 ledger of the workspace, before a byte of the file changes: a crash leaves origins without text, which harms nobody.
@@ -162,7 +162,7 @@ def _gated(
     refused: dict[str, Gate],
 ) -> list[Ranked]:
     """The entries that pass all gates, strongest first: those of a promotion, what the other agents of the workspace
-    know of them, and that a conversation was one with a person (FACTS 3.6).
+    know of them, and that a conversation was one with a person (docs: Trust).
     """
     passed = []
     classes = entry_classes(row for sibling in siblings for row in sibling.origins)

@@ -1,4 +1,4 @@
-"""Which origins may go because nothing shows their entry any more (FACTS 5.5, I9).
+"""Which origins may go because nothing shows their entry any more (docs: Origins and merges, I9).
 
 A merge leaves the origins of what it replaced where they are: the old text is still in preimages, in a diary, in an
 index that was not brought up to date, and whoever is forgotten must be found there too. They go when the last of these

@@ -31,7 +31,7 @@ class ResultLine:
 
 
 def consolidated_line(item: Ranked, limits: PromotionLimits) -> str:
-    """The line of a consolidated entry (FACTS 4.4)."""
+    """The line of a consolidated entry (docs: MEMORY.md)."""
     entry = item.cited
     place = f"{neutralise_inline(one_line(entry.path))}#L{entry.start_line}-L{entry.end_line}"
     return " ".join((f"- {entry_text(entry, limits)}", f"Source: {place}", *entry_notes(entry, item.signals)))
@@ -42,7 +42,7 @@ def compose_memory(
 ) -> str | None:
     """The new file, or ``None`` when it would not be read back as what it is to hold.
 
-    Equal lines are written once, their markers above each other (FACTS 4.4).
+    Equal lines are written once, their markers above each other (docs: MEMORY.md).
     """
     text = text or ""
     mark = "\ufeff" if text.startswith("\ufeff") else ""

@@ -1,12 +1,12 @@
 """Cutting a text into chunks: whole lines, up to a budget, each chunk beginning with the end of the one before.
 
-Chunks follow OpenClaw's rule, so that a chunk of the same text has the same lines, hash and id in both (FACTS 9.2):
+Chunks follow OpenClaw's rule, so that a chunk of the same text has the same lines, hash and id in both (docs: Index):
 only a line that is longer than the budget by itself is cut, and then its pieces carry the number of that one line. Only
 LF ends a line; the CR of a CRLF stays in the text, which therefore is a part of the file, byte for byte.
 
 MEMORY.md is cut at its entries, without overlap. There memprov goes its own way: OpenClaw cuts before the list row, so
 that an entry's promotion marker ends the chunk of the entry above. Here markers and entry share a chunk: a chunk alone
-still tells whose it is when the file behind it has been cut already (FACTS 6.3).
+still tells whose it is when the file behind it has been cut already (docs: Purge of an index).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
     "is_entry_file",
 ]
 
-#: The model of a chunk that was indexed without an embedder (FACTS 9.2).
+#: The model of a chunk that was indexed without an embedder (docs: Index).
 FULL_TEXT_ONLY = "fts-only"
 #: What OpenClaw takes a token for, in UTF-16 units, and the least that a chunk may hold.
 _UNITS_PER_TOKEN = 4
@@ -134,7 +134,7 @@ def chunk_lines(lines: Iterable[str], budget: ChunkBudget | None = None) -> tupl
 
 
 def chunk_id(source: str, path: str, piece: Piece, model: str) -> str:
-    """The id of a chunk: what it is of, where, its hash, and the model of its vector (FACTS 9.2)."""
+    """The id of a chunk: what it is of, where, its hash, and the model of its vector (docs: Index)."""
     name = f"{source}:{path}:{piece.start_line}:{piece.end_line}:{piece.hash}:{model}"
     return hashlib.sha256(to_bytes(name)).hexdigest()
 

@@ -1,9 +1,9 @@
 """The plan of an index: which sources it may hold, what they are cut into, and what has to change for that.
 
-What is searchable is decided here, once for a sync and for a rebuild (FACTS 9.4): memory files but not what memprov and
-OpenClaw keep for themselves (B16), transcripts but not those of forgotten and internal sessions. What the index holds
-beyond that goes, whatever brought it there. The plan is a value; what embedding adds to it is looked up by chunk hash,
-so that nothing here waits for a model, and the fences of its effects decide at the end what may become visible.
+What is searchable is decided here, once for a sync and for a rebuild (docs: Index): memory files but not what memprov
+and OpenClaw keep for themselves (B16), transcripts but not those of forgotten and internal sessions. What the index
+holds beyond that goes, whatever brought it there. The plan is a value; what embedding adds to it is looked up by chunk
+hash, so that nothing here waits for a model, and the fences of its effects decide at the end what may become visible.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class SourceText:
         return not (self.lines or self.text.strip())
 
     def pieces(self, budget: ChunkBudget | None) -> Iterable[tuple[Piece, Provenance]]:
-        """The chunks with their provenance: that of the file, or of the lines that a chunk spans (FACTS 3.5)."""
+        """The chunks with their provenance: that of the file, or of the lines that a chunk spans (docs: Trust)."""
         if self.session_id is None:
             for piece in chunk_text(self.text, budget, entries=is_entry_file(self.path)):
                 yield piece, self.provenance

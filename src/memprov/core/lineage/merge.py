@@ -38,14 +38,14 @@ _Sources = dict[_Source, _Facts]
 
 @frozen
 class Transfer:
-    """``survivor`` replaces ``parents``, or was made of them: it inherits their origins (DESIGN 5, promotion)."""
+    """``survivor`` replaces ``parents``, or was made of them: it inherits their origins (docs: host, promotion)."""
 
     survivor: str
     parents: tuple[str, ...] = field(converter=strings)
 
 
 class PublicationOutcome(StrEnum):
-    """What is known of a file replacement after it was asked for (FACTS 5.4)."""
+    """What is known of a file replacement after it was asked for (docs: Origins and merges)."""
 
     NOT_ATTEMPTED = "not_attempted"
     REFUSED = "refused"
@@ -72,8 +72,8 @@ def record_origins(
 ) -> tuple[Origin, ...]:
     """The rows that recording ``new`` beside ``existing`` adds or weakens.
 
-    One call records for one agent: a row of another is an error, and then nothing is recorded (FACTS 5.1). Rows of
-    sessions that were forgotten in the meantime are left out (I6).
+    One call records for one agent: a row of another is an error, and then nothing is recorded (docs: Origins and
+    merges). Rows of sessions that were forgotten in the meantime are left out (I6).
     """
     new, gone = tuple(new), frozenset(strings(forgotten))
     for row in new:

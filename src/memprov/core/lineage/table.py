@@ -48,7 +48,7 @@ class Lineage:
 
 @frozen
 class Basis:
-    """What a plan was computed from, small enough to be compared inside a transaction (DESIGN 4.1, step 0).
+    """What a plan was computed from, small enough to be compared inside a transaction (docs: order, step 0).
 
     ``lineage`` is the digest of every origin that belongs to one of the sessions or one of the keys.
     """
@@ -59,7 +59,8 @@ class Basis:
 
 
 def lineage_digest(pairs: Iterable[tuple[str, str]]) -> str:
-    """The identity of a lineage: a digest of (entry key, session id) pairs, in whatever order they come (FACTS 6.2a).
+    """The identity of a lineage: a digest of (entry key, session id) pairs, in whatever order they come (docs: Purge
+    of an index).
 
     A store computes it from the rows whose session is in ``Basis.session_ids`` or whose key is in
     ``Basis.entry_keys``. Lengths are hashed too, so that no two lists of pairs share a digest by running together.
@@ -205,7 +206,7 @@ class OriginTable:
     def select(self, session_ids: Iterable[str], *, also: Iterable[str] = ()) -> Lineage:
         """The entries with at least one origin in these sessions, and the keys in ``also``, which only adds.
 
-        ``also`` is what earlier rounds of planning had selected: selected keys only grow (DESIGN 4.1). A ledger is one
+        ``also`` is what earlier rounds of planning had selected: selected keys only grow (docs: order). A ledger is one
         agent's; of a table with several, take ``of_agent`` first (I11).
         """
         ids, extra = strings(session_ids), strings(also)

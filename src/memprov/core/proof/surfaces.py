@@ -1,4 +1,4 @@
-"""The surface registry: every place that holds memory text or session ids, declared once (DESIGN 6).
+"""The surface registry: every place that holds memory text or session ids, declared once (docs: proof).
 
 A surface says what it holds, how the purge and the erasure reach it, or that it is retained by contract, and then how
 its owner removes it. ``verify`` scans every byte below the roots whether a place is listed or not; it asks here one

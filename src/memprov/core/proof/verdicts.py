@@ -106,7 +106,7 @@ class Verification:
 
     @property
     def exit_code(self) -> int:
-        """The code of the command line (DESIGN 8): 0 clean, 1 residue, 4 cannot prove."""
+        """The code of the command line (docs: cli): 0 clean, 1 residue, 4 cannot prove."""
         return {Verdict.CLEAN: 0, Verdict.RESIDUE: 1, Verdict.CANNOT_PROVE: 4}[self.verdict]
 
     def to_dict(self) -> dict[str, object]:

@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Step(IntEnum):
-    """The order of a purge (DESIGN 4.1): exclusion first, derived before what it derives from, evidence last."""
+    """The order of a purge (docs: order): exclusion first, derived before what it derives from, evidence last."""
 
     TOMBSTONES = 0
     INDEX = 1
@@ -200,7 +200,7 @@ class PreimageCut:
 
 @frozen
 class CutPreimages:
-    """Scrub the retained preimages. Their keys stay (FACTS 6.2i)."""
+    """Scrub the retained preimages. Their keys stay (docs: Purge of an index)."""
 
     cuts: tuple[PreimageCut, ...] = field(metadata=PARTS)
     step: Step = Step.DERIVED
@@ -290,7 +290,9 @@ class DropOrigins:
 #: What a purge may do.
 @frozen
 class Erase:
-    """Take what was deleted out of the bytes of every file that the store owns (DESIGN 6). To the model, identity."""
+    """Take what was deleted out of the bytes of every file that the store owns (docs: proof). To the model,
+    identity.
+    """
 
     step: Step = Step.ERASURE
 

@@ -27,7 +27,7 @@ class IndexRows:
 
 
 def index_rows(part: IndexPart, rules: ScrubRules, texts: Texts) -> IndexRows:
-    """The index rows to drop, given the files that change and those that are removed (FACTS 6.3).
+    """The index rows to drop, given the files that change and those that are removed (docs: Purge of an index).
 
     All chunks of a changed file go, not only the matching ones. A memory chunk whose text alone would change is a stale
     snapshot, of a file that a sibling agent has cleaned already, say: its whole path goes too.

@@ -89,7 +89,7 @@ class Outcome:
     evidence: Evidence
 
     def effects(self, level: Level) -> Iterator[PurgeEffect]:
-        """The effects, in the order of DESIGN 4.1."""
+        """The effects, in the order of docs: order."""
         agent = self.store.agent_id
         yield RecordTombstones(agent, self.selection.session_ids)
         yield PurgeIndex(self.index.chunk_ids, self.index.sources)

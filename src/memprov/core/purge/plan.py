@@ -1,7 +1,7 @@
 """The purge plan as a value: effects, report, basis, and the digest that binds a review to what is later done.
 
 A plan holds no memory text: files are named by digests and byte ranges. As JSON it is data to compare with, never
-instructions to execute (DESIGN 4.2).
+instructions to execute (docs: Saved plans).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from memprov.errors import InputError
 
 __all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "is_exclusion", "plan_atoms"]
 
-#: A plan read from disk may not be larger (DESIGN 4.2). The largest of a million effects is far below.
+#: A plan read from disk may not be larger (docs: Saved plans). The largest of a million effects is far below.
 MAX_PLAN_BYTES = 1 << 28
 _FORMAT = "memprov purge plan 1"
 
 
 class Level(StrEnum):
-    """How far a purge goes (DESIGN 6). ``logical``: gone from every reader. ``erase``: and from the bytes of every file
-    that the store owns.
+    """How far a purge goes (docs: proof). ``logical``: gone from every reader. ``erase``: and from the bytes of every
+    file that the store owns.
     """
 
     LOGICAL = "logical"

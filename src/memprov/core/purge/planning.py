@@ -1,4 +1,4 @@
-"""The purge plan: what goes when sessions are forgotten, in which order, and why (DESIGN 4).
+"""The purge plan: what goes when sessions are forgotten, in which order, and why (docs: order).
 
 The planner asks and folds. It asks which entries and corpus files are the selection's; the lines' text becomes the
 snippets; it asks which other texts and rows may hold any of it, scrubs those, and asks once more who else carries what
@@ -65,10 +65,10 @@ def plan_purge(
     entry_keys: Iterable[str] = (),
     mapper: Mapper = map,
 ) -> PurgePlan:
-    """The plan that forgets the selection, from values alone (DESIGN 4, I14): every question of the planner is answered
-    with all that the snapshot has.
+    """The plan that forgets the selection, from values alone (docs: order, I14): every question of the planner is
+    answered with all that the snapshot has.
 
-    ``entry_keys`` are keys that an earlier attempt had selected: they only grow (DESIGN 4.1). ``mapper`` maps a
+    ``entry_keys`` are keys that an earlier attempt had selected: they only grow (docs: order). ``mapper`` maps a
     function over files, as ``map`` does; ``executor.map`` of any ``concurrent.futures`` executor gives the same plan.
     A selection of no session plans nothing and reports what must be reviewed. Raises ``InputError`` for an unknown
     level or a selection of another agent.
@@ -85,7 +85,8 @@ def plan_by_asking(
     entry_keys: Iterable[str] = (),
     mapper: Mapper = map,
 ) -> Asking[PurgePlan]:
-    """The plan of ``plan_purge`` as a dialogue: yields questions, is sent answers, returns the plan (DESIGN 4.5, I16).
+    """The plan of ``plan_purge`` as a dialogue: yields questions, is sent answers, returns the plan (docs: Planning by
+    asking, I16).
 
     Drive it with ``answered``. Raises as ``plan_purge`` does, when the first question is asked for.
     """

@@ -1,8 +1,9 @@
 """What a purge plan needs to know, as values: a closed set of questions, and the values that answer them.
 
-Effects are what the core wants done; questions are what it wants to know (DESIGN 4.5). The planner yields a question
-and is sent its answer, until the plan stands. A store answers as narrowly as it can. An answer may hold too much, never
-too little: whatever it holds besides changes no plan (I16). Where it lists things, it keeps the order of the snapshot.
+Effects are what the core wants done; questions are what it wants to know (docs: Planning by asking). The planner
+yields a question and is sent its answer, until the plan stands. A store answers as narrowly as it can. An answer may
+hold too much, never too little: whatever it holds besides changes no plan (I16). Where it lists things, it keeps the
+order of the snapshot.
 
 ``answer_from`` answers every question with all that a snapshot has: the meaning of each question, and the oracle.
 """

@@ -1,7 +1,7 @@
 """The report of a purge: what goes and what must be reviewed, and its JSON form.
 
 Field names and meaning are those of the defining documents, so that existing tooling reads it; memprov's own fields
-follow after them (DESIGN 4.3). Every list is sorted by code point. Preview and apply differ in ``dryRun`` alone.
+follow after them (docs: The report). Every list is sorted by code point. Preview and apply differ in ``dryRun`` alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CuratedWriteLine:
 
 @frozen
 class Artifacts:
-    """The counters of the documents (FACTS 6.6); how items are counted is DESIGN 4.3."""
+    """The counters of the documents (docs: Counting); how items are counted is docs: The report."""
 
     memory_files: int = 0
     memory_entries: int = 0

@@ -59,7 +59,7 @@ _CITATION = re.compile(
 
 
 def has_old_highlights(text: str) -> bool:
-    """Whether a file has consolidation highlights of the old, unmarked format, which cannot be traced (FACTS 6.7)."""
+    """Whether a file has consolidation highlights of the old, unmarked format, which cannot be traced (docs: Diary)."""
     heading = _HISTORY.search(text)
     return heading is not None and _OLD_HIGHLIGHT.search(text, heading.end()) is not None
 

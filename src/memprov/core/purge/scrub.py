@@ -112,7 +112,7 @@ def _shared_rules(
 
 @frozen
 class Scrub:
-    """The result. ``spans`` are UTF-8 byte ranges of the input; the counts are those of DESIGN 4.3.
+    """The result. ``spans`` are UTF-8 byte ranges of the input; the counts are those of docs: The report.
 
     ``undecided`` are entries that went though nothing said of which of their keys they are: line, from 1, and keys.
     """
@@ -206,7 +206,7 @@ class _Removal:
                     yield line.start + comment.start, line.start + comment.end
 
     def _claim(self, first: int, last: int) -> bool:
-        """Take lines for one item; whether it holds any that no earlier item claimed (DESIGN 4.3)."""
+        """Take lines for one item; whether it holds any that no earlier item claimed (docs: The report)."""
         fresh = not all(self._claimed[first:last])
         self._claimed[first:last] = b"\1" * (last - first)
         self._take(range(first, last))

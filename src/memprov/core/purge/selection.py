@@ -3,7 +3,7 @@
 Selectors are joined by *or*; ``since`` narrows what they select. A session is found by id, key, hook source or
 participant, an archived one too where the store keeps its metadata (F16); by key also in the origin rows that carry it,
 when the catalogue knows its former generations no more (F17). What names nothing is still recorded, literally: a
-session that is forgotten before the store has ever seen it must stay out when it comes (FACTS 1.7, cases B1-B14).
+session that is forgotten before the store has ever seen it must stay out when it comes (docs: Selectors, cases B1-B14).
 Everything is compared exactly and only within the chosen agent (I12).
 
 A selector that cannot have been meant is refused: by its shape when it is written down, long before a store is opened

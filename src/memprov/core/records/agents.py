@@ -1,4 +1,4 @@
-"""What an agent may be called (FACTS 1.1)."""
+"""What an agent may be called (docs: Agent ids)."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Choice(StrEnum):
 
 
 class OriginClass(Choice):
-    """Who is answerable for a text (FACTS 3.1)."""
+    """Who is answerable for a text (docs: Trust)."""
 
     OWNER = "owner"
     AGENT = "agent"
@@ -84,7 +84,7 @@ class OriginClass(Choice):
 
 
 class SessionKind(Choice):
-    """What started a session (FACTS 2.1)."""
+    """What started a session (docs: Session metadata)."""
 
     INTERACTIVE = "interactive"
     CRON = "cron"
@@ -102,7 +102,7 @@ class SessionState(Choice):
 
 
 def strings(values: Iterable[str]) -> tuple[str, ...]:
-    """Any iterable of strings as a tuple; a lone string is refused: its characters are never meant (DESIGN 10)."""
+    """Any iterable of strings as a tuple; a lone string is refused: its characters are never meant (docs: api)."""
     if isinstance(values, str | bytes):
         raise InputError(f"expected a collection of strings, got the lone string {values!r}; put it in a list")
     result = tuple(values)
@@ -113,13 +113,14 @@ def strings(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def string_set(values: Iterable[str]) -> frozenset[str]:
-    """Any iterable of strings as a set; a lone string is refused (DESIGN 10)."""
+    """Any iterable of strings as a set; a lone string is refused (docs: api)."""
     return frozenset(strings(values))
 
 
 @frozen
 class Identity:
-    """A participant as the host recorded it: typed, so that equal ids of different kinds stay apart (FACTS 1.6).
+    """A participant as the host recorded it: typed, so that equal ids of different kinds stay apart (docs: Session
+    metadata).
 
     ``kind`` is ``profile``, ``agent``, ``remote``, ``observation`` or ``legacy``; the other fields belong to some
     kinds only and are ``None`` elsewhere.
@@ -178,7 +179,7 @@ class SessionRecord:
 
 @frozen
 class Origin:
-    """One source session of one tracked entry (FACTS 5.1)."""
+    """One source session of one tracked entry (docs: Origins and merges)."""
 
     entry_key: str
     agent_id: str
@@ -198,7 +199,7 @@ class Tombstone:
 
 @frozen
 class CuratedWrite:
-    """A write to a memory file by a session's tools: reported for review, never deleted (FACTS 8).
+    """A write to a memory file by a session's tools: reported for review, never deleted (docs: Curated writes).
 
     A ledger record may know its session by id or by key only.
     """
@@ -211,7 +212,9 @@ class CuratedWrite:
 
 @frozen
 class RecallEntry:
-    """A short-term recall row, as far as the purge reads it (FACTS 4.2); the store files it under ``row_key``."""
+    """A short-term recall row, as far as the purge reads it (docs: Recall rows); the store files it under
+    ``row_key``.
+    """
 
     key: str
     path: str
@@ -227,7 +230,7 @@ class RecallEntry:
 
 @frozen
 class RewindBatch:
-    """What a backfill can take back. Each candidate is its JSON text, as the store writes it (FACTS 0.1)."""
+    """What a backfill can take back. Each candidate is its JSON text, as the store writes it (docs: Plugin state)."""
 
     key: str
     candidates: tuple[str, ...]
@@ -273,7 +276,7 @@ class MemoryFile:
 
 @frozen
 class StoreIdentity:
-    """Which store a plan is about: kind, agent and real roots (DESIGN 4.2)."""
+    """Which store a plan is about: kind, agent and real roots (docs: Saved plans)."""
 
     kind: str
     agent_id: str

@@ -41,7 +41,8 @@ _KINDS = (
 )
 _STRICTNESS = {kind: i for i, kind in enumerate(_KINDS)}
 
-#: Identity type -> its JSON fields in the order in which they are written, and ours (FACTS 1.6). ``id`` comes last.
+#: Identity type -> its JSON fields in the order in which they are written, and ours (docs: Session metadata). ``id``
+#: comes last.
 _IDENTITY_FIELDS: dict[str, tuple[tuple[str, str], ...]] = {
     "profile": (),
     "agent": (),
@@ -54,12 +55,12 @@ _SENDERS = frozenset({"human", "bot", "unknown"})
 
 
 def is_session_key(text: str) -> bool:
-    """Is ``text`` shaped like a session key, ``agent:<agent>:<rest>`` (FACTS 1.2)?"""
+    """Is ``text`` shaped like a session key, ``agent:<agent>:<rest>`` (docs: Session keys)?"""
     return _KEY.fullmatch(text) is not None
 
 
 def is_dream_narrative(session_key: str | None) -> bool:
-    """Does the key say that this session wrote a dream diary (FACTS 1.2)?"""
+    """Does the key say that this session wrote a dream diary (docs: Session keys)?"""
     if session_key is None:
         return False
     if session_key.count(":") < 2:
@@ -69,7 +70,9 @@ def is_dream_narrative(session_key: str | None) -> bool:
 
 
 def key_kind(session_key: str | None) -> SessionKind:
-    """The kind that a key gives away by its shape (FACTS 1.2, 2.1); interactive means that it says nothing."""
+    """The kind that a key gives away by its shape (docs: Session keys, Session metadata); interactive means that it
+    says nothing.
+    """
     if session_key is None:
         return SessionKind.INTERACTIVE
     if ":run:" in session_key and (key := _KEY.fullmatch(session_key)) and _CRON_RUN.fullmatch(key[1]):
@@ -176,7 +179,9 @@ def _inherit(nodes: dict[str, _Node]) -> dict[str, SessionKind]:
 
 
 def identity_json(identity: Identity) -> dict[str, object]:
-    """The identity as OpenClaw's reports write it: ``type``, the fields of that type, ``id`` last (FACTS 1.6)."""
+    """The identity as OpenClaw's reports write it: ``type``, the fields of that type, ``id`` last (docs: Session
+    metadata).
+    """
     fields = _IDENTITY_FIELDS.get(identity.kind)
     if fields is None:
         raise InputError(f"unknown kind of participant identity: {identity.kind!r}")
@@ -184,7 +189,7 @@ def identity_json(identity: Identity) -> dict[str, object]:
 
 
 def identity_from_json(namespace: str, actor_id: str) -> Identity:
-    """The identity that a participant row stores as the JSON of its namespace and an id (FACTS 1.6).
+    """The identity that a participant row stores as the JSON of its namespace and an id (docs: Session metadata).
 
     Raises ``CorruptStoreError`` for what is no such JSON, or of a shape that no version writes: a participant that
     cannot be read must not look like one who was not there.

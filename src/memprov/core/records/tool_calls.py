@@ -1,4 +1,5 @@
-"""Which memory files a message's tool calls name: to be listed for review when its session is forgotten (FACTS 8.2).
+"""Which memory files a message's tool calls name: to be listed for review when its session is forgotten (docs: Curated
+writes).
 
 Whether a call succeeded is not asked (case H3). What counts is what the model asked for, as hosts have recorded it.
 """
@@ -136,7 +137,7 @@ def _steps(*parts: str) -> list[str]:
 
 
 def _patched_paths(script: str) -> list[str]:
-    """The files of a patch. A blank at the end of a line is part of the name, as OpenClaw has it (FACTS 11.30)."""
+    """The files of a patch. A blank at the end of a line is part of the name, as OpenClaw has it (docs: deviations)."""
     return [
         line[len(head) :]
         for line in script.replace("\r\n", "\n").split("\n")

@@ -2,8 +2,8 @@
 
 Four classes, one order (D14), and no rule here that leads upwards: what is unknown is untrusted, what is made of parts
 is as weak as its weakest part, and nothing inside a text can make it ``owner``. The classes of messages follow from
-flags that the host set, never from the words (FACTS 3.2). Files know ``agent`` and ``untrusted`` only, chained by
-digests (FACTS 3.4).
+flags that the host set, never from the words (docs: Trust). Files know ``agent`` and ``untrusted`` only, chained by
+digests (docs: Trust).
 
 Automatic use of memory has one gate, ``eligible``; text that was asked for is shown in a frame that it cannot leave.
 """
@@ -37,7 +37,7 @@ __all__ = [
     "writer_class",
 ]
 
-#: From the most to the least trusted (D14, FACTS 3.5).
+#: From the most to the least trusted (D14, docs: Trust).
 TRUST_ORDER = (OriginClass.OWNER, OriginClass.AGENT, OriginClass.SYSTEM, OriginClass.UNTRUSTED)
 _RANK = {origin_class: rank for rank, origin_class in enumerate(TRUST_ORDER)}
 
@@ -50,7 +50,7 @@ def weakest(classes: Iterable[OriginClass]) -> OriginClass:
 def eligible(origin_class: OriginClass | None) -> bool:
     """May text of this class be promoted, consolidated, or put into a prompt that did not ask for it?
 
-    The one rule for every automatic reader and writer (B29, FACTS 3.6, 3.7); an explicit search may show more. Without
+    The one rule for every automatic reader and writer (B29, docs: Trust); an explicit search may show more. Without
     a class the answer is no: text without a verified origin is no evidence (B17).
     """
     return origin_class in (OriginClass.OWNER, OriginClass.AGENT)
@@ -61,7 +61,7 @@ def eligible(origin_class: OriginClass | None) -> bool:
 
 @frozen
 class MessageFlags:
-    """What classification reads of a message: its role and the host's flags, never its text (FACTS 3.2, 3.3).
+    """What classification reads of a message: its role and the host's flags, never its text (docs: Trust).
 
     The flags are whatever the record holds; only a strict ``True`` counts. ``result_source`` is where the host says
     that a tool's result came from.
@@ -116,7 +116,7 @@ def classify(messages: Iterable[MessageFlags]) -> Iterator[OriginClass]:
 
 @frozen
 class Provenance:
-    """What is known of a line, a chunk or a recall row (FACTS 3.5)."""
+    """What is known of a line, a chunk or a recall row (docs: Trust)."""
 
     origin_class: OriginClass = field(default=OriginClass.UNTRUSTED, converter=OriginClass)
     session_kind: SessionKind = field(default=SessionKind.UNKNOWN, converter=SessionKind)
@@ -138,7 +138,7 @@ def chunk_provenance(parts: Iterable[Provenance]) -> Provenance:
 
 
 def path_class(path: str | None, recorded: OriginClass | None = None) -> OriginClass:
-    """The class of an indexed memory file (FACTS 3.4, case D10).
+    """The class of an indexed memory file (docs: Trust, case D10).
 
     ``path`` is where the file really is, relative to the real workspace with ``/``, or ``None`` when that is outside.
     What dreaming wrote is system in any letter case: a disk that folds case must not open a way round (B16).
@@ -188,7 +188,7 @@ class ArtifactClass:
 
 
 def writer_class(*, sender_is_owner: object, tainted: object) -> OriginClass:
-    """The class that a writing turn claims: the owner's, and known to be untainted, or untrusted (FACTS 3.4)."""
+    """The class that a writing turn claims: the owner's, and known to be untainted, or untrusted (docs: Trust)."""
     return OriginClass.AGENT if sender_is_owner is True and tainted is False else OriginClass.UNTRUSTED
 
 

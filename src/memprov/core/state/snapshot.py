@@ -3,7 +3,7 @@
 A shell reads a store into a ``MemorySnapshot``; a notebook can build one from plain values. Rows that come by the
 million (origins, chunks) are columns here, and everything else is a tuple of nouns. ``store.agent_id`` is the agent
 whose ledger and index this is; recall rows, signals, checkpoints, events, preimages and files belong to the workspace,
-which other agents may share (DESIGN 4.3).
+which other agents may share (docs: The report).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class MemorySnapshot:
 
     ``sibling_keys`` are the entry keys with an origin in another agent's ledger of the same workspace (D17), and
     ``siblings`` are those agents, with what their indexes were made from.
-    ``internal_sessions`` are the ids that may never be indexed: cron, heartbeat, dream narratives (FACTS 9.4).
+    ``internal_sessions`` are the ids that may never be indexed: cron, heartbeat, dream narratives (docs: Index).
     ``unscanned`` are places that could not be read to the bottom, as sentences for the report (D6). ``transfers`` are
     the edges of this agent's ledger. ``retained`` has a value for each selected session whose transcript could be
     read (D23); what it said is looked for in machine-written places, with corpus lines or without.

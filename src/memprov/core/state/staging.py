@@ -1,7 +1,8 @@
 """What ingestion keeps: staged entries, checkpoints, seen hashes; and the state that a write plan is computed from.
 
-A staged entry is a claim that may be promoted (FACTS 4.2); a checkpoint says how far a transcript was read (FACTS 2.4);
-seen hashes are what was taken from it. The limits of all three are here, beside the functions that keep them.
+A staged entry is a claim that may be promoted (docs: Recall rows); a checkpoint says how far a transcript was read
+(docs: Checkpoints and seen hashes); seen hashes are what was taken from it. The limits of all three are here, beside
+the functions that keep them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = [
     "outdated_hashes",
 ]
 
-#: How many entries, scopes, and hashes per scope are kept (FACTS 2.4, 4.2).
+#: How many entries, scopes, and hashes per scope are kept (docs: Checkpoints and seen hashes, Recall rows).
 MAX_ENTRIES = 512
 MAX_SCOPES = 2048
 MAX_SEEN = 4096
@@ -32,7 +33,7 @@ MAX_SEEN = 4096
 
 @frozen
 class StagedEntry:
-    """A short-term recall row with everything that ranking reads (FACTS 4.2). Times are epoch milliseconds.
+    """A short-term recall row with everything that ranking reads (docs: Recall rows). Times are epoch milliseconds.
 
     In an effect a ``first_recalled_at_ms`` or ``last_recalled_at_ms`` of ``None`` means the moment at which the effect
     is applied; as read from a store both are numbers.
@@ -62,7 +63,7 @@ class StagedEntry:
 
 @frozen
 class Checkpoint:
-    """How far a source was read, or why it was not (FACTS 2.4).
+    """How far a source was read, or why it was not (docs: Checkpoints and seen hashes).
 
     ``key`` is the state key. ``last_content_line`` counts the ingestible lines that need not be looked at again.
     """
@@ -101,7 +102,7 @@ class IngestState:
 
 
 def evicted_entries(entries: Iterable[StagedEntry], limit: int = MAX_ENTRIES) -> tuple[str, ...]:
-    """The keys of the entries that do not fit, oldest and weakest first out (FACTS 4.2).
+    """The keys of the entries that do not fit, oldest and weakest first out (docs: Recall rows).
 
     An entry that is about to be stamped counts as the newest.
     """
@@ -120,12 +121,12 @@ def _rank(entry: StagedEntry) -> tuple[float, int, float, float, int]:
 
 
 def outdated_hashes(hashes: Iterable[str], limit: int = MAX_SEEN) -> tuple[str, ...]:
-    """The hashes of a scope, oldest first, that are too many (FACTS 2.4)."""
+    """The hashes of a scope, oldest first, that are too many (docs: Checkpoints and seen hashes)."""
     hashes = tuple(dict.fromkeys(hashes))
     return hashes[: max(len(hashes) - limit, 0)]
 
 
 def evicted_scopes(scopes: Iterable[str], limit: int = MAX_SCOPES) -> tuple[str, ...]:
-    """The scopes that are too many: the first in order of their UTF-16 units go (FACTS 2.4)."""
+    """The scopes that are too many: the first in order of their UTF-16 units go (docs: Checkpoints and seen hashes)."""
     ranked = sorted(set(scopes), key=lambda scope: scope.encode("utf-16-be", "surrogatepass"))
     return tuple(ranked[: max(len(ranked) - limit, 0)])

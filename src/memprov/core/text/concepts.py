@@ -1,4 +1,4 @@
-"""Concept tags: the few words of a text by which a reader, or a trigger, would look for it (FACTS 4.2).
+"""Concept tags: the few words of a text by which a reader, or a trigger, would look for it (docs: Recall rows).
 
 A heuristic, and deliberately a small one: words of a text in order, without those that say nothing. Compound names
 (``v2.1-beta``, ``foo/bar``) come first because they are the most particular. Text without blanks between words is cut

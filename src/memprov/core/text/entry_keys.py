@@ -1,8 +1,8 @@
 """The names of what is kept: entry keys, claim hashes, and the hashes by which a message is known again.
 
 Two sessions that state one claim must arrive at one key, and the same message must be known again after a restart:
-hence these are digests of normalised text and nothing else. All formats are OpenClaw's (FACTS 2.4, 4.1), so that a
-store that it began can be continued.
+hence these are digests of normalised text and nothing else. All formats are OpenClaw's (docs: Checkpoints and seen
+hashes, Entry keys), so that a store that it began can be continued.
 """
 
 from __future__ import annotations

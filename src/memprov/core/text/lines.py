@@ -30,7 +30,8 @@ __all__ = [
 #: Half-open UTF-8 byte ranges of a text, sorted and apart.
 Spans = tuple[tuple[int, int], ...]
 
-#: The white space of JavaScript, which the formats are defined with (FACTS 1.5): Python's ``\s`` differs from it.
+#: The white space of JavaScript, which the formats are defined with (docs: References): Python's ``\s`` differs from
+#: it.
 WSP = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -69,7 +70,7 @@ def _errors(text: str) -> str:
 
 
 def u16_length(text: str) -> int:
-    """The length in UTF-16 units, in which the formats state their limits (FACTS 1.5)."""
+    """The length in UTF-16 units, in which the formats state their limits (docs: References)."""
     return len(text) if text.isascii() else len(text) + sum(1 for c in text if c > "\uffff")
 
 

@@ -68,12 +68,12 @@ class Comment:
 
 
 def promotion_marker(key: str) -> str:
-    """The canonical promotion marker of an entry key (FACTS 4.3)."""
+    """The canonical promotion marker of an entry key (docs: Markers)."""
     return f"<!-- openclaw-memory-promotion:{key} -->"
 
 
 def lineage_marker(key: str) -> str:
-    """The canonical lineage marker (FACTS 4.3)."""
+    """The canonical lineage marker (docs: Markers)."""
     return f"<!-- openclaw-memory-lineage:{key} -->"
 
 
@@ -100,7 +100,7 @@ def promotion_lines(text: str) -> Iterator[str]:
 
 
 def is_managed_fence(line: str) -> bool:
-    """Whether the line is the start or end of a diary or deep block (FACTS 4.3)."""
+    """Whether the line is the start or end of a diary or deep block (docs: Markers)."""
     return "<!--" in line and _FENCE.fullmatch(line.rstrip("\r\n")) is not None
 
 

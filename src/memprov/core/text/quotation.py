@@ -28,7 +28,8 @@ from memprov.core.text.redaction import REDACTED, completed, conceal, is_redacte
 
 __all__ = ["MIN_SNIPPET_UNITS", "LookalikeMatcher", "QuotationMatcher", "Sieve", "Snippet", "normalise"]
 
-#: The shortest text, in UTF-16 units, that is looked for (FACTS 2.6), measured without label and prefixes (D2).
+#: The shortest text, in UTF-16 units, that is looked for (docs: Corpus lines), measured without label and prefixes
+#: (D2).
 MIN_SNIPPET_UNITS = 12
 _BATCH = 4096
 _WINDOW = 16

@@ -2,8 +2,8 @@
 
 The predicate is for prose: headings, lines, what an event says. A column that holds one path or one scope is compared
 whole (F14). Ids are opaque and compared exactly (I12): an id is never found inside a longer one. What differs from the
-reference behaviour (FACTS 1.5) is punctuation, D5: a reference may stand in brackets, quotes, emphasis or code and may
-end a sentence.
+reference behaviour (docs: References) is punctuation, D5: a reference may stand in brackets, quotes, emphasis or code
+and may end a sentence.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LABEL = re.compile(
 
 
 def session_id_from_file_name(name: str) -> str | None:
-    """The session id that a transcript's or archive's file name stands for, or ``None`` (FACTS 1.4).
+    """The session id that a transcript's or archive's file name stands for, or ``None`` (docs: File names).
 
     >>> session_id_from_file_name("kiln.jsonl.deleted.2026-08-26T10-00-00.000Z.zst")
     'kiln'
@@ -70,7 +70,7 @@ def has_label(text: str) -> bool:
 
 
 def references_session(text: str, agent_id: str, session_ids: Collection[str]) -> bool:
-    """Whether ``text`` refers to one of the agent's sessions, in any of the three forms (FACTS 1.5, D5).
+    """Whether ``text`` refers to one of the agent's sessions, in any of the three forms (docs: References, D5).
 
     Case-sensitive and exact. No ids: never. Raises ``InputError`` for a lone string of ids.
     """
@@ -87,7 +87,7 @@ class Label:
 
 @lru_cache(maxsize=64)
 def _reference_pattern(agent_id: str) -> re.Pattern[str]:
-    # The token of FACTS 1.5 A and B; where a separator and another reference begin, the token may end early.
+    # The token of a path or scoped form (docs: References); where a separator and another reference begin, the token may end early.
     agent = re.escape(agent_id)
     start = rf"(?:sessions/{agent}/|{agent}:(?!sessions/))"
     return re.compile(rf"{start}([^{_WS}\]#;:/]+)")
@@ -113,7 +113,7 @@ class SessionMatcher:
         return self._names(text) or any(label.selected for label in self.labels(text))
 
     def owns_path(self, path: str) -> bool:
-        """Whether an index or recall path is a selected session's transcript or archive (FACTS 9.2).
+        """Whether an index or recall path is a selected session's transcript or archive (docs: Index).
 
         Such a column holds one path, which is compared whole: an id may hold a blank, a slash or any punctuation, and
         ``sessions/main/a b.jsonl`` is nothing of session ``a`` (F14).
@@ -129,7 +129,7 @@ class SessionMatcher:
 
     def owns_state(self, key: str) -> bool:
         """Whether a checkpoint key or seen-hash scope is a selected session's: ``AGENT:ID``, or the path of its
-        transcript after ``AGENT:`` (FACTS 2.4). Compared whole, as a path is (F14).
+        transcript after ``AGENT:`` (docs: Checkpoints and seen hashes). Compared whole, as a path is (F14).
         """
         rest = key.removeprefix(f"{self.agent_id}:")
         return rest != key and (rest in self.session_ids or self.owns_path(rest))

@@ -3,8 +3,8 @@
 Two kinds. *Wrapped* text surrounds what a person wrote and is cut out of it: metadata about the sender, runtime
 context, delivery hints, and recalled memory, which must not become evidence for itself. *Generated* messages are no
 conversation at all and are dropped whole: system events, scheduled prompts, heartbeats, silent replies, receipts of
-commands. The forms are OpenClaw's (FACTS 2.5) and memprov's own recall frame; a host with others marks its messages by
-provenance instead, which needs no form.
+commands. The forms are OpenClaw's (docs: Transcripts) and memprov's own recall frame; a host with others marks its
+messages by provenance instead, which needs no form.
 """
 
 from __future__ import annotations

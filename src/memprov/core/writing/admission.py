@@ -1,8 +1,8 @@
 """May this session become memory? One decision, made from metadata, before the transcript is opened (I10).
 
-The order of the reasons is fixed (DESIGN 5, FACTS 2.3): forgotten, then the configured policy (hook source, channel,
-chat type), then what the session is (archive, kind). The first hit is the answer. Which of them are asked depends on
-the purpose, as the documents' admission boundary has it:
+The order of the reasons is fixed (docs: host, docs: Admission): forgotten, then the configured policy (hook source,
+channel, chat type), then what the session is (archive, kind). The first hit is the answer. Which of them are asked
+depends on the purpose, as the documents' admission boundary has it:
 
 =============  ==========  ======  =========================================================
 purpose        tombstones  policy  also kept out
@@ -131,7 +131,9 @@ class AdmissionPolicy:
         return digest(json_text([sorted(set(rule)) for rule in (self.hook_sources, self.channels, self.chat_types)]))
 
     def exclusion(self, session: SessionRecord) -> str | None:
-        """The reason for which a rule keeps this session out, if one does (FACTS 2.3, 3–5)."""
+        """The reason for which a rule keeps this session out, if one does (docs: Admission, Trust, Origins and
+        merges).
+        """
         if session.hook_source in self._hooks:
             return f"hookExternalContentSource:{session.hook_source}"
         if session.channel in self._rooms:
@@ -145,7 +147,8 @@ class AdmissionPolicy:
 class Admission:
     """The decision about one session. Without a reason against it, it is admitted.
 
-    ``checkpointed`` says whether the reason belongs into the session's ingestion checkpoint (FACTS 2.4).
+    ``checkpointed`` says whether the reason belongs into the session's ingestion checkpoint (docs: Checkpoints and
+    seen hashes).
     """
 
     session_id: str
@@ -194,13 +197,13 @@ def explain_policy(policy: AdmissionPolicy, sessions: Iterable[SessionRecord]) -
 
 
 def _gate(session: SessionRecord, purpose: Purpose) -> str | None:
-    """The reason in what the session is (FACTS 2.2, 9.4; B14)."""
+    """The reason in what the session is (docs: Admission, Index; B14)."""
     if purpose is Purpose.INDEXING:
         return _index_gate(session)
     if purpose is Purpose.INGESTION and session.state is not SessionState.LIVE:
         return "archive" if session.state is SessionState.ARCHIVED else "retained"
     if session.state is SessionState.RETAINED and session.hook_source is not None:
-        return "retained"  # the source of an older generation may be known only coarsely (FACTS 1.6, 2.1)
+        return "retained"  # the source of an older generation may be known only coarsely (docs: Session metadata)
     kind = session.kind
     if kind is SessionKind.INTERACTIVE:
         kind = key_kind(session.session_key)
@@ -208,7 +211,7 @@ def _gate(session: SessionRecord, purpose: Purpose) -> str | None:
 
 
 def _index_gate(session: SessionRecord) -> str | None:
-    """Internal sessions are never searchable; subagents, archives and sessions of unknown kind are (FACTS 9.4)."""
+    """Internal sessions are never searchable; subagents, archives and sessions of unknown kind are (docs: Index)."""
     key = session.session_key
     if is_dream_narrative(key):
         return "internal:narrative"

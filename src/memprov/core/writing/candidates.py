@@ -1,4 +1,5 @@
-"""Which lines of a transcript are new, and how they are written into the corpus (FACTS 2.4, 2.6).
+"""Which lines of a transcript are new, and how they are written into the corpus (docs: Checkpoints and seen hashes,
+Corpus lines).
 
 A checkpoint says from where to look, the seen hashes what was taken. The checkpoint is a shortcut and the hashes are
 the truth: when a transcript was rewritten, or a rule that kept it out is gone, everything is looked at again and what

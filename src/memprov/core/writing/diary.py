@@ -2,7 +2,7 @@
 
 Only the managed section is ever changed, and in it only whole blocks of our own. Every line that says something has its
 own marker, whose origins are recorded before the file is written: so each line can be forgotten, whoever else
-contributed to its block (FACTS 4.5, B03). A line of several sources has the origins of all of them, not only of those
+contributed to its block (docs: Diary, B03). A line of several sources has the origins of all of them, not only of those
 that it displays (F10).
 """
 
@@ -165,7 +165,7 @@ def add_blocks(text: str | None, blocks: Iterable[DiaryBlock]) -> tuple[str, int
 def add_history(
     text: str | None, moment: str, counts: Iterable[tuple[str, int]], highlights: Iterable[Highlight]
 ) -> str:
-    """The diary file with a record of one consolidation at the end of its history (FACTS 4.5).
+    """The diary file with a record of one consolidation at the end of its history (docs: Diary).
 
     Each excerpt has its own marker, since it says what the entry says; at most ``MAX_HIGHLIGHTS`` are kept. All other
     bytes stay.

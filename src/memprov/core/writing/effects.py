@@ -58,7 +58,7 @@ __all__ = [
     "replaced_text",
 ]
 
-#: How many preimages of MEMORY.md are retained (FACTS 5.6).
+#: How many preimages of MEMORY.md are retained (docs: Origins and merges).
 MAX_PREIMAGES = 8
 
 
@@ -235,7 +235,7 @@ class StorePreimage:
 
 @frozen
 class RecordArtifact:
-    """Record an observed write of a file in place of the file's earlier record (FACTS 8.1).
+    """Record an observed write of a file in place of the file's earlier record (docs: Curated writes).
 
     ``file_hash`` is the digest of the content after. The record is made before the file is written.
     """

@@ -66,7 +66,7 @@ class RecordOrigins:
 @frozen
 class ReleaseOrigins:
     """Delete exactly these (entry key, session id) rows of the agent: those added for what certainly was not published
-    (FACTS 5.4, ``lineage.rows_to_release``).
+    (docs: Origins and merges, ``lineage.rows_to_release``).
     """
 
     agent_id: str
@@ -122,7 +122,8 @@ class ReleaseTransfers:
 
 @frozen
 class PruneOrigins:
-    """Drop the agent's origins of entries that nothing shows any more (FACTS 5.5, ``lineage.prunable_keys``).
+    """Drop the agent's origins of entries that nothing shows any more (docs: Origins and merges,
+    ``lineage.prunable_keys``).
 
     Unlike ``DropOrigins`` it forgets nobody: the edges that lead from these entries to one that is left stay.
     """

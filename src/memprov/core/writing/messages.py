@@ -44,7 +44,7 @@ _LONGEST_KEY = 200
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
 #: Part types that hold what a tool answered.
 _RESULT_PARTS = ("tool_result", "function_call_output")
-#: Numbers in this range are seconds: as milliseconds they would be of the years 1970 to 1973 (FACTS 2.5).
+#: Numbers in this range are seconds: as milliseconds they would be of the years 1970 to 1973 (docs: Transcripts).
 _SECONDS = range(100_000_000, 100_000_000_000)
 
 
@@ -213,7 +213,7 @@ class Message:
 
 
 def message_classes(messages: Iterable[Message]) -> tuple[OriginClass, ...]:
-    """Who is answerable for each message of one transcript, given from its beginning (FACTS 3.2).
+    """Who is answerable for each message of one transcript, given from its beginning (docs: Trust).
 
     It depends on the host's flags and on what came before in the turn, never on the words.
     """
@@ -261,7 +261,7 @@ def _role(value: object) -> Role:
 def _internal_run(
     record: Mapping[str, object], message: Mapping[str, object], host: Mapping[str, object]
 ) -> str | None:
-    """Which internal run an event gives away, in any of the places where a host writes it (FACTS-EXTRA h)."""
+    """Which internal run an event gives away, in any of the places where a host writes it (docs: Session metadata)."""
     data = _object(record.get("data"))
     names = [_string(holder.get(name)) for holder in (record, data) for name in ("runId", "sessionKey")]
     if message.get("role") in ("assistant", "toolResult"):

@@ -1,8 +1,9 @@
 """The publication fence of the diary: a narrative is written down only if all that it was made from is still there.
 
 A model takes its time over a narrative. In the meantime a purge may have removed an entry that it was told about, or a
-diary block that it was shown; publishing it then would bring back in other words what was forgotten (FACTS 10). So the
-narrative carries the entries, origins and context that it was made from, and is asked about them under the lock.
+diary block that it was shown; publishing it then would bring back in other words what was forgotten (docs: Workspace
+lock). So the narrative carries the entries, origins and context that it was made from, and is asked about them under
+the lock.
 
 What is published can be forgotten later only by the origins that it is bound to. They are looked up in the ledgers, of
 the entries and of every diary line that was shown; what the narrative itself says may add to them and replaces none. A

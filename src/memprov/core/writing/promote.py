@@ -1,6 +1,6 @@
 """Promotion: staged entries whose evidence is strong enough become lines of MEMORY.md.
 
-Gates first, never untrusted or system text (DESIGN 5); then the score; then the source is asked whether it still says
+Gates first, never untrusted or system text (docs: host); then the score; then the source is asked whether it still says
 so, by content and never by line number (D22). The file is composed here and replaced in one piece: marker, text, source
 reference and annotations come together or not at all, and whatever the text holds, it is read back as one entry (J11).
 """
@@ -224,8 +224,8 @@ def _compose(
 
 
 def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimits | None = None) -> str:
-    """The markers and the entry line of a promoted entry (FACTS 4.4): two lines, whatever the text holds, and one more
-    where it is known what the entry supersedes, by which a later one can take its place.
+    """The markers and the entry line of a promoted entry (docs: MEMORY.md): two lines, whatever the text holds, and
+    one more where it is known what the entry supersedes, by which a later one can take its place.
     """
     limits = limits or PromotionLimits()
     count = entry.recall_count + entry.daily_count + entry.grounded_count
@@ -242,7 +242,7 @@ def render_promotion(entry: StagedEntry, signals: Signals, limits: PromotionLimi
 
 
 def entry_notes(entry: StagedEntry, signals: Signals) -> Iterator[str]:
-    """The comments that describe an entry in a file (FACTS 4.4)."""
+    """The comments that describe an entry in a file (docs: MEMORY.md)."""
     if tags := ", ".join(filter(None, map(_tag, entry.concept_tags[:3]))):
         yield f"<!-- trigger: {tags} -->"
     yield f"<!-- importance: {min(max(round(signals.score * 10), 3), 10)} -->"

@@ -1,4 +1,5 @@
-"""What statements and questions do to the recall store, and the origins that go with them (FACTS 2.7, 4.1, 5.2).
+"""What statements and questions do to the recall store, and the origins that go with them (docs: Origins and merges,
+Entry keys).
 
 A claim that several sessions state is one entry with every origin, and within one query and day it counts once (F9,
 B02). A claim that was forgotten and comes again starts fresh: it inherits neither counts nor ranking signals (B12).

@@ -28,13 +28,14 @@ __all__ = [
     "session_source",
 ]
 
-#: What a corpus prefix may take of its line, so that text is left of it (FACTS 2.6).
+#: What a corpus prefix may take of its line, so that text is left of it (docs: Corpus lines).
 _LONGEST_PREFIX = 300
 
 
 @frozen
 class Source:
-    """A transcript that could be read, with the names under which ingestion keeps its state (FACTS 2.4).
+    """A transcript that could be read, with the names under which ingestion keeps its state (docs: Checkpoints and
+    seen hashes).
 
     ``path`` is what corpus lines call it, ``state_key`` its checkpoint, ``scope`` the domain in which its messages are
     told apart; ``legacy_scope`` is an older name of that. ``modified_ms`` and ``size`` change whenever the transcript

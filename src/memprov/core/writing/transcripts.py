@@ -2,9 +2,9 @@
 
 A transcript is read once, in order. Turns that a host's own message began are skipped whole, whatever the answer says,
 and so are turns that a recall of memory began: what memory said must not become evidence for itself. What is left is
-unwrapped, put on one line, cleared of secrets, labelled with its speaker and wrapped (FACTS 2.5). Each line keeps the
-number of its event, its time, and the class that ``trust`` gives its message. It is still foreign text: ``candidates``
-makes it harmless where it is written down.
+unwrapped, put on one line, cleared of secrets, labelled with its speaker and wrapped (docs: Transcripts). Each line
+keeps the number of its event, its time, and the class that ``trust`` gives its message. It is still foreign text:
+``candidates`` makes it harmless where it is written down.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Begun:
 
 
 def content_hash(lines: Iterable[ContentLine]) -> str:
-    """What a checkpoint remembers of the lines that it was made from (FACTS 2.4)."""
+    """What a checkpoint remembers of the lines that it was made from (docs: Checkpoints and seen hashes)."""
     lines = tuple(lines)
     parts = (
         "\n".join(line.text for line in lines),

@@ -1,7 +1,8 @@
 """Asking an embedder for vectors, and asking it for as few as possible.
 
 An embedder is the host's. Whatever it returns is checked before anything is made of it. What it said once is kept in
-the ledger's embedding cache, under its identity and the digest of the text; every purge empties that (FACTS 6.3).
+the ledger's embedding cache, under its identity and the digest of the text; every purge empties that (docs: Purge of
+an index).
 """
 
 from __future__ import annotations

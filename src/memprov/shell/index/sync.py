@@ -165,7 +165,7 @@ def prepare_index(
 
 @embedded_only
 def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
-    """Publish what was prepared, as far as it is still true: under the lock, in one transaction (FACTS 9.3).
+    """Publish what was prepared, as far as it is still true: under the lock, in one transaction (docs: Index).
 
     A result whose session was forgotten in the meantime is refused for good; one whose source changed is refused and
     queued, which means that the next ``sync_index`` prepares it again. Raises ``InputError`` for another store's.

@@ -1,4 +1,5 @@
-"""Narrow answers of an embedded store: by index where there is one, by bytes where there is none (DESIGN 4.5).
+"""Narrow answers of an embedded store: by index where there is one, by bytes where there is none (docs: Planning by
+asking).
 
 Each question is answered in a transaction of its own. Where a row is known by its text only, SQLite or a gate tells
 which may matter, and the planner decides. When more sessions are asked for than it pays to look for one by one, all
@@ -247,7 +248,7 @@ def _owned_paths(connection: apsw.Connection, sessions: SessionMatcher) -> Itera
 
 
 def _internal_paths(connection: apsw.Connection, internal: SessionMatcher) -> Iterator[bytes]:
-    """The paths of session chunks that should not be there (FACTS 9.4)."""
+    """The paths of session chunks that should not be there (docs: Index)."""
     marked = """
         SELECT DISTINCT CAST(c.path AS BLOB)
         FROM chunk_provenance AS p CROSS JOIN chunks AS c ON c.chunk_id = p.chunk_id

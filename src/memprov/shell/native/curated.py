@@ -1,4 +1,4 @@
-"""Who wrote which memory file: observed writes, chained by the digests of what they left (FACTS 3.4, 8.1).
+"""Who wrote which memory file: observed writes, chained by the digests of what they left (docs: Trust, Curated writes).
 
 A write is reserved before the file is touched and settled when it is done; one that failed without changing the file is
 released (B28). The record of a file is its write that was settled last. Each names the digest that it found, so that an
@@ -148,7 +148,7 @@ class ObservedWrite:
             return
         hash_after = self._digest()
         with self._open() as connection, transaction(connection):
-            if hash_after is None:  # the file was deleted, and its records go with it (FACTS 8.1)
+            if hash_after is None:  # the file was deleted, and its records go with it (docs: Curated writes)
                 connection.execute("DELETE FROM writes WHERE path = CAST(? AS TEXT)", (to_bytes(self.path),))
             else:
                 self._settle(connection, hash_after)

@@ -231,5 +231,5 @@ def _is_current(connection: apsw.Connection, basis: Basis) -> bool:
 
 
 def raise_revision(connection: apsw.Connection) -> None:
-    """One up, so that an index that is being rebuilt can never be published (FACTS 9.3)."""
+    """One up, so that an index that is being rebuilt can never be published (docs: Index)."""
     connection.execute("UPDATE index_state SET revision = revision + 1")

@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 _CLASSES = {str(value): code for code, value in enumerate(OriginClass)}
 _KINDS = {str(value): code for code, value in enumerate(SessionKind)}
-#: What is known of a chunk without provenance: nothing (FACTS 3.5).
+#: What is known of a chunk without provenance: nothing (docs: Trust).
 _CLASSES[""] = _CLASSES[OriginClass.UNTRUSTED]
 _KINDS[""] = _KINDS[SessionKind.UNKNOWN]
 #: Which checkpoints tell something of a session. One that only notes that it is forgotten says what the tombstone says:

@@ -1,4 +1,4 @@
-"""The receipts of an agent, in its ledger: one row each, and the key that seals them (DESIGN 6)."""
+"""The receipts of an agent, in its ledger: one row each, and the key that seals them (docs: proof)."""
 
 from __future__ import annotations
 

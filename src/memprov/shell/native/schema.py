@@ -2,8 +2,8 @@
 
 An *agent ledger* holds what is one agent's: its sessions, the origins and tombstones, its index, its receipts. A
 *shared ledger* holds what belongs to a workspace and so to every agent that uses it: recall rows, signals, checkpoints,
-seen hashes, rewind batches, preimages, and who wrote which memory file (DESIGN 4.3). Were the latter kept per agent, a
-purge would leave the same text behind in a sibling's ledger.
+seen hashes, rewind batches, preimages, and who wrote which memory file (docs: The report). Were the latter kept per
+agent, a purge would leave the same text behind in a sibling's ledger.
 
 Tables are STRICT. Text that need not be valid Unicode (paths, and content of files) is stored as the bytes it came from
 and read back through ``CAST(… AS BLOB)``; ids and keys are always valid text. Origins are found from either side: by

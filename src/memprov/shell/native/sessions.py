@@ -198,7 +198,7 @@ def session_ids(connection: apsw.Connection) -> frozenset[str]:
 
 
 def internal_ids(records: Iterable[SessionRecord]) -> frozenset[str]:
-    """The sessions that may never be indexed, whatever an operator decides (FACTS 9.4)."""
+    """The sessions that may never be indexed, whatever an operator decides (docs: Index)."""
     return frozenset(r.session_id for r in records if not decide_admission(r, None, (), Purpose.INDEXING).admitted)
 
 
@@ -349,7 +349,7 @@ def _participants(
 
 
 def _namespace(identity: Identity) -> str:
-    """The typed identity without its id, as JSON (FACTS 1.6)."""
+    """The typed identity without its id, as JSON (docs: Session metadata)."""
     fields = identity_json(identity)
     del fields["id"]
     return json_text(fields)

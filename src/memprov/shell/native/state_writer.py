@@ -190,7 +190,7 @@ def _cut_preimages(connection: apsw.Connection, effect: CutPreimages) -> None:
 
 
 def _store_preimage(connection: apsw.Connection, effect: StorePreimage, now_ms: int) -> None:
-    """Keys begin with the time, each later than the one before, so that none hides another (FACTS 11, 27)."""
+    """Keys begin with the time, each later than the one before, so that none hides another (docs: deviations)."""
     newest = connection.execute(
         "SELECT created_at_ms, CAST(content AS BLOB) FROM preimages ORDER BY created_at_ms DESC LIMIT 1"
     )

@@ -250,7 +250,7 @@ class NativeStore:
                 ...  # write the file
 
         Without ``with``, say ``done()`` or ``failed()``. The write is untrusted unless its sender is known to be the
-        owner and its turn to be untainted (FACTS 3.4), and the file is, unless what it held before is accounted for;
+        owner and its turn to be untainted (docs: Trust), and the file is, unless what it held before is accounted for;
         ``attested`` is the owner's word for that (B26). Where messages are copied into the file, ``parts`` are their
         classes, as ``message_classes`` gives them: the file is as weak as the weakest (B28). Raises ``InputError`` for
         a path that is no memory file.

@@ -1,4 +1,5 @@
-"""Narrow answers of an OpenClaw installation: rows by key or by what SQLite finds in them, files by bytes (DESIGN 4.5).
+"""Narrow answers of an OpenClaw installation: rows by key or by what SQLite finds in them, files by bytes (docs:
+Planning by asking).
 
 Each question is answered in a transaction of its own. What the host's own limits keep small (the short-term store, its
 signals, preimages) is read whole. When more sessions are asked for than it pays to look for one by one, all rows of
@@ -261,7 +262,7 @@ def _owned_paths(reader: Reader, sessions: SessionMatcher) -> Iterator[str]:
 
 
 def _internal_paths(reader: Reader, internal: SessionMatcher) -> Iterator[str]:
-    """The paths of session chunks that should not be there (FACTS 9.4)."""
+    """The paths of session chunks that should not be there (docs: Index)."""
     kinds = ", ".join(repr(kind.value) for kind in (SessionKind.CRON, SessionKind.HEARTBEAT))
     marked = f"(p.origin_class = '{OriginClass.SYSTEM}' OR p.session_kind IN ({kinds}))"
     yield from paths_like(reader, f"c.source = 'sessions' AND {marked}")

@@ -1,7 +1,8 @@
 """What the selected sessions wrote and said by their transcripts, and which archives are no conversations.
 
 Read are the windows and the archives of the selected sessions, rotated generations included (F19), and besides those
-the archives of a kind that is not known any more, if the index holds something of them (FACTS 6.2j, 8.2).
+the archives of a kind that is not known any more, if the index holds something of them (docs: Purge of an index,
+Curated writes).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ CACHE = "memory_embedding_cache"
 
 _CLASSES = {str(value): code for code, value in enumerate(OriginClass)}
 _KINDS = {str(value): code for code, value in enumerate(SessionKind)}
-#: A chunk without provenance is untrusted, of an unknown kind (FACTS 3.5).
+#: A chunk without provenance is untrusted, of an unknown kind (docs: Trust).
 _WITHOUT = _CLASSES[OriginClass.UNTRUSTED], _KINDS[SessionKind.UNKNOWN]
 
 

@@ -1,8 +1,8 @@
 """Where an OpenClaw state directory keeps things: agents, their workspaces, and the database of their sessions.
 
-What ``openclaw.json`` says decides, as OpenClaw reads it (FACTS-EXTRA a, b, i). Nothing is opened here but that file; a
-path is not required to exist. ``Place`` answers the two questions that a copied state directory raises: where the
-files are now, and under which names the state rows were written when the files were elsewhere.
+What ``openclaw.json`` says decides, as OpenClaw reads it (docs: Session metadata). Nothing is opened here but that
+file; a path is not required to exist. ``Place`` answers the two questions that a copied state directory raises: where
+the files are now, and under which names the state rows were written when the files were elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 
 @frozen
 class SessionStore:
-    """What ``session.store`` addresses (FACTS-EXTRA a).
+    """What ``session.store`` addresses (docs: Session metadata).
 
     ``owner`` is the agent that the path itself names. Without one the file is ``shared`` by all agents, or belongs to
     one of them and every other agent has a file of its own beside it, with its name in the file's. ``fixed`` is a path
@@ -231,7 +231,7 @@ def _addressed(selector: str, agent_id: str, default: str, *, fixed: bool) -> Se
 
 
 def _workspaces(agents: Json, state: str, env: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:
-    """Agent id -> workspace, for the agents that are configured, and whose is only implied (FACTS-EXTRA b)."""
+    """Agent id -> workspace, for the agents that are configured, and whose is only implied (docs: Session metadata)."""
     roster: dict[str, Json] = {}
     entries = agents.get("entries")
     if entries is not None:
@@ -267,7 +267,7 @@ def _workspaces(agents: Json, state: str, env: Mapping[str, str]) -> tuple[dict[
 
 
 def _agent_id(value: str) -> str:
-    """An agent id as OpenClaw stores it (FACTS 1.1)."""
+    """An agent id as OpenClaw stores it (docs: Agent ids)."""
     lowered = value.strip().lower()
     if _AGENT_ID.fullmatch(lowered):
         return lowered

@@ -190,7 +190,7 @@ def _record_beside(connection: apsw.Connection, values: dict[str, str | int]) ->
 
 
 def _raise_revision(reader: Reader) -> None:
-    """One up, so that an index that is being rebuilt can never be published (FACTS 9.3)."""
+    """One up, so that an index that is being rebuilt can never be published (docs: Index)."""
     connection = reader.connection
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {STATE} (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL) STRICT"

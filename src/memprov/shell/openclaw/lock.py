@@ -1,4 +1,4 @@
-"""The workspace lock: rows of the shared database that OpenClaw honours as well (FACTS 10).
+"""The workspace lock: rows of the shared database that OpenClaw honours as well (docs: Workspace lock).
 
 A workspace is its real path, so there is one row for every spelling of it, all taken in one transaction and given back
 in one (D12). A row says who holds it: OpenClaw's names a process id, which means something only in its own container,

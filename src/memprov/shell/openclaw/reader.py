@@ -1,7 +1,7 @@
 """The snapshot: what an agent's databases and its workspace hold, as one value.
 
 Each database is read in one transaction of its own. Session metadata comes from the database that ``session.store``
-addresses; origins, tombstones and the index always from the agent's own (FACTS 1.7).
+addresses; origins, tombstones and the index always from the agent's own (docs: Selectors).
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ def read_snapshot(
 
 
 def find_session_database(layout: Layout, access: Access) -> tuple[Database, str]:
-    """The database behind ``session.store``, and the agent of its sessions whose key names none (FACTS-EXTRA a)."""
+    """The database behind ``session.store``, and the agent of its sessions whose key names none (docs: Session
+    metadata).
+    """
     store, agent = layout.sessions, layout.agent_id
     own = layout.config.agent_database(agent)
     database = evolve(own, path=store.database)

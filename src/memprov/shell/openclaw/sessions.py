@@ -1,7 +1,8 @@
 """The sessions that a session store knows: windows, archives, participants, and what each session is.
 
-One record for each transcript generation (FACTS 1.6). The kind follows descent: a child of a scheduled job is part of
-that job whatever its own key says, and neither a cycle nor a missing parent stops the search (FACTS 2.1).
+One record for each transcript generation (docs: Session metadata). The kind follows descent: a child of a scheduled
+job is part of that job whatever its own key says, and neither a cycle nor a missing parent stops the search (docs:
+Session metadata).
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def read_sessions(reader: Reader, owner: str) -> SessionList:
 
 
 def agent_of_key(key: str) -> str | None:
-    """The agent part of ``agent:<agent>:<rest>``, in lower case (FACTS 1.2)."""
+    """The agent part of ``agent:<agent>:<rest>``, in lower case (docs: Session keys)."""
     parts = key.split(":", 2)
     if len(parts) == 3 and parts[0].lower() == "agent" and parts[1] and parts[2] and not parts[2].startswith(":"):
         return parts[1].lower()

@@ -1,9 +1,9 @@
 """What memory-core keeps of a workspace in the shared database: rows of ``plugin_state_entries``.
 
-A row belongs to a workspace by the digest in front of its key *and* the same digest inside its value (FACTS 0.1). So
-the rows of another workspace are never looked into, and what is broken there is not our error, while a row of this
-workspace that is not JSON is damage and not absence (case-H9). Which digest a namespace uses differs: that of the
-lexical path for memory-core's wrapped rows, that of the real path for curated writes, the first 24 digits of the
+A row belongs to a workspace by the digest in front of its key *and* the same digest inside its value (docs: Plugin
+state). So the rows of another workspace are never looked into, and what is broken there is not our error, while a row
+of this workspace that is not JSON is damage and not absence (case-H9). Which digest a namespace uses differs: that of
+the lexical path for memory-core's wrapped rows, that of the real path for curated writes, the first 24 digits of the
 latter's composed form for host events. All spellings that are known of the workspace are asked for in every namespace
 (D12).
 
@@ -291,7 +291,7 @@ def _preimage(row: StateRow) -> Preimage | None:
 def read_ledger_writes(
     reader: Reader, keys: Iterable[str], now_ms: int, naming: frozenset[str] | None = None
 ) -> tuple[CuratedWrite, ...]:
-    """The observer's record of writes to memory files; what is not in its form is ignored (FACTS 8.1).
+    """The observer's record of writes to memory files; what is not in its form is ignored (docs: Curated writes).
 
     With ``naming``, at least the rows in whose JSON one of these texts may be.
     """

@@ -57,7 +57,9 @@ def nonblank(value: object) -> str | None:
 
 
 def milliseconds(value: object) -> int:
-    """A time stamp as a message has it: a number of seconds or milliseconds, or an ISO text; else 0 (FACTS 2.5)."""
+    """A time stamp as a message has it: a number of seconds or milliseconds, or an ISO text; else 0 (docs:
+    Transcripts).
+    """
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value.strip())

@@ -2,8 +2,8 @@
 
 The twin of ``replace`` for what brings text in. The new version is made durable beside the file and renamed over it, or
 linked to its name where there was none, after one last look that the file is what the text was made from. Whoever
-published lineage before has to know what became of the attempt (FACTS 5.4): so every error says whether the new text
-is certainly not there, certainly there, or perhaps.
+published lineage before has to know what became of the attempt (docs: Origins and merges): so every error says whether
+the new text is certainly not there, certainly there, or perhaps.
 """
 
 from __future__ import annotations
