@@ -99,7 +99,7 @@ def test_F45_no_command_lets_a_stranger_speak_to_the_terminal(run: Run, store: P
 def test_F45_what_is_printable_stays_as_it_is_and_json_is_the_same_value(run: Run, store: Path) -> None:
     assert escaped("Zoë 备用钥匙 ☕ [red]") == "Zoë 备用钥匙 ☕ [red]"
     assert escaped("a\udce9") == "a\\udce9"
-    assert run("sessions", "--store", store, "--json").json[1]["sessionId"] == HOSTILE
+    assert run("sessions", "--store", store, "--json").json[0]["sessionId"] == HOSTILE
 
 
 def test_F45_the_modules_of_the_command_line_print_in_one_place_only() -> None:
@@ -194,7 +194,7 @@ def test_F48_sessions_takes_a_limit_or_all_and_shows_who_is_forgotten(run: Run, 
         opened.record_session(SessionRecord("main", f"day-{day}", created_at_ms=NOW + day))
     assert len(run("sessions", "--store", store, "--limit", "all", "--json").json) == 5
     newest = run("sessions", "--store", store, "--limit", "2", "--json").json
-    assert [row["sessionId"] for row in newest] == ["day-1", "day-2"]
+    assert [row["sessionId"] for row in newest] == ["day-2", "day-1"]
     assert "3 older sessions" in run("sessions", "--store", store, "--limit", "2").out
     forget(opened, Selectors(sessions=["day-1"]))
     rows = run("sessions", "--store", store, "--json").json

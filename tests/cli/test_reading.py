@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -16,15 +15,12 @@ from memprov import (
     OriginTable,
     PurgePlan,
     Report,
-    SessionRecord,
     SiblingIndex,
     StoreIdentity,
-    open_store,
     plan_purge,
 )
 from memprov.cli.reading import describe_report
 from memprov.core.text import promotion_marker
-from tests.cli.running import Run
 from tests.core.worlds import CORPUS, SENTENCES, corpus_line, selection
 
 TEA = SENTENCES[0]
@@ -91,15 +87,3 @@ def test_warnings_come_before_what_stays_and_none_is_left_out() -> None:
     noted = section(lines, "Take note")
     assert [f"  {w}" for w in warnings] == noted.split("\n")[1:]
     assert lines.index("Take note") < lines.index("Would stay, and must be reviewed")
-
-
-def test_sessions_are_a_table_whose_columns_stand_under_each_other(run: Run, tmp_path: Path) -> None:
-    store = open_store(tmp_path / "store")
-    long = "x" * 300
-    for name in ("a", "二十", long):
-        store.record_session(SessionRecord("main", name, f"agent:main:{name}", created_at_ms=1, channel="telegram"))
-    lines = run("sessions", "--store", tmp_path / "store").out.splitlines()
-    assert len(lines) == 4, "one line for each session, in a pipe"
-    heading = lines[0].index("state")
-    assert all(line.encode("utf-8") for line in lines)
-    assert {line.index("live") for line in lines[1:] if "二" not in line} == {heading}

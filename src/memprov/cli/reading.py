@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from memprov.core.purge import CutFile, PurgePlan, RemoveFile, Report, SelectionSource
-from memprov.core.records import SessionRecord
 from memprov.core.trace import EntryTrace, Trace
 
-__all__ = ["LIMITS", "describe_report", "describe_sessions", "describe_trace", "moment"]
+__all__ = ["LIMITS", "describe_report", "describe_trace", "moment"]
 
 #: The page of the documentation that every report ends with.
 LIMITS = "docs/limits.md"
@@ -67,21 +66,6 @@ def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     yield "The transcripts themselves still hold what was said; memprov never deletes them."
     yield f"What else a purge does not cover: {LIMITS}"
     yield ""
-
-
-def describe_sessions(rows: Iterable[SessionRecord], forgotten: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
-    """A catalogue as a table, its heading first: id, state, kind, key, and whatever else is known."""
-    yield "session id", "state", "kind", "key", "known of it"
-    for row in rows:
-        known = (
-            ("channel", row.channel),
-            ("chat", row.chat_type),
-            ("hook", row.hook_source),
-            ("with", ", ".join(identity.id for identity in row.participants)),
-        )
-        details = "; ".join(f"{name} {value}" for name, value in known if value)
-        state = f"{row.state.value}, forgotten" if row.session_id in forgotten else row.state.value
-        yield row.session_id, state, row.kind.value, row.session_key or "-", details
 
 
 def describe_trace(answer: Trace) -> Iterator[str]:
