@@ -87,7 +87,8 @@ class Label:
 
 @lru_cache(maxsize=64)
 def _reference_pattern(agent_id: str) -> re.Pattern[str]:
-    # The token of a path or scoped form (docs: References); where a separator and another reference begin, the token may end early.
+    # The token of a path or scoped form (docs: References); where a separator and another reference begin,
+    # the token may end early.
     agent = re.escape(agent_id)
     start = rf"(?:sessions/{agent}/|{agent}:(?!sessions/))"
     return re.compile(rf"{start}([^{_WS}\]#;:/]+)")
