@@ -256,16 +256,17 @@ def _comment_end(lines: Sequence[Line], number: int) -> int | None:
 def _front_matter_end(lines: Sequence[Line], number: int) -> int:
     """The line after the closed front matter that begins here; this line where none does.
 
-    It holds keys with values, and is told by that from text between two breaks.
+    It holds keys with values, or nothing at all, and is told by that from text between two breaks.
     """
     closers = _FRONT_MATTER.get(lines[number].text.rstrip(WSP), ()) if number < len(lines) else ()
     if not closers:
         return number
-    keys = False
+    keys, empty = False, True
     for last in range(number + 1, len(lines)):
         text = lines[last].text
         if text.rstrip(WSP) in closers:
-            return last + 1 if keys else number
+            return last + 1 if keys or empty else number
+        empty = empty and lines[last].blank
         if _KEY.match(text):
             keys = True
         elif _SNAPSHOT.match(text) or not (_BELOW_KEY if keys else _ABOVE_KEY).match(text):
