@@ -119,6 +119,17 @@ def test_F24_a_rule_that_would_keep_nothing_out_is_refused_by_name(name: str, va
         AdmissionPolicy.from_config({"excludeSessions": {name: values}})
 
 
+@pytest.mark.parametrize("value", ["\u200b", "\u200b\u2060", "a\0", "caf\udce9", "a\nb"])
+def test_F24_a_value_that_cannot_be_read_keeps_nothing_out_and_is_refused(value: str) -> None:
+    for name in ("hookExternalContentSources", "channels", "chatTypes"):
+        with pytest.raises(PolicyError, match=rf"{name} holds .*no text"):
+            AdmissionPolicy.from_config({"excludeSessions": {name: ["slack"] * (name != "chatTypes") + [value]}})
+    assert AdmissionPolicy(channels=["\ufeffslack\u00a0", "👩\u200d👧 family"]).channels == (
+        "slack",
+        "👩\u200d👧 family",
+    )
+
+
 @pytest.mark.parametrize("value", ["GMAIL", "gmai", "gmail2", "g mail"])
 def test_case_C5_values_are_compared_exactly(value: str) -> None:
     assert reason(GMAIL, AdmissionPolicy(hook_sources=[value], channels=[value])) is None

@@ -20,6 +20,7 @@ so whatever in it is not understood is an error (D15, B18).
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -56,6 +57,10 @@ def _rule(values: Iterable[str], name: str) -> tuple[str, ...]:
     for value in result:
         if not isinstance(value, str):
             raise PolicyError(f"{name} holds {value!r:.80}, which is no string")
+        trimmed = value.strip(WSP)
+        kinds = {unicodedata.category(character) for character in trimmed}
+        if trimmed and (kinds <= {"Cf"} or kinds & {"Cc", "Cs"}):
+            raise PolicyError(f"{name} holds {value!r:.80}, which is no text that anything is called; write it anew")
         if "*" in value:
             raise PolicyError(f"{name} holds {value!r:.80}; values are compared exactly, and * is no wildcard")
     rule = tuple(dict.fromkeys(trimmed for value in result if (trimmed := value.strip(WSP))))
@@ -85,7 +90,8 @@ class AdmissionPolicy:
     """The configured exclusions; a session that matches any value of any list stays out.
 
     Values are trimmed and then compared exactly. Metadata that is missing matches nothing. Raises ``PolicyError``
-    naming a value that is no string or no chat type, has a ``*``, or is blank where the list holds nothing else.
+    naming a value that is no string or no chat type, has a ``*``, is no text that can be read (control characters,
+    bytes that are no UTF-8, nothing visible), or is blank where the list holds nothing else.
     """
 
     hook_sources: tuple[str, ...] = field(default=(), converter=_hook_sources)
