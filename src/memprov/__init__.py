@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     )
     from memprov.core.state import Chunk, ChunkTable, MemorySnapshot, RetainedText, SiblingIndex, StaleCopy
     from memprov.core.text import Snippet, references_session, session_id_from_file_name
-    from memprov.core.trace import EntryTrace, Place, SessionTrace, Trace
+    from memprov.core.trace import EntryTrace, LineReason, Place, RemovalRule, SessionTrace, Trace
     from memprov.core.writing import (
         Admission,
         AdmissionPolicy,
@@ -193,6 +193,7 @@ __all__ = [
     "IngestReport",
     "InputError",
     "Level",
+    "LineReason",
     "LockHeldError",
     "MemoryFile",
     "MemorySnapshot",
@@ -228,6 +229,7 @@ __all__ = [
     "Reflection",
     "Refusal",
     "RefusedError",
+    "RemovalRule",
     "Report",
     "Resolution",
     "RetainedText",
@@ -331,7 +333,7 @@ _HOMES = {
         ),
         "memprov.core.state": "Chunk ChunkTable MemorySnapshot RetainedText SiblingIndex StaleCopy",
         "memprov.core.text": "Snippet references_session session_id_from_file_name",
-        "memprov.core.trace": "EntryTrace Place SessionTrace Trace",
+        "memprov.core.trace": "EntryTrace LineReason Place RemovalRule SessionTrace Trace",
         "memprov.core.writing": (
             "Admission AdmissionPolicy BackfillLine BackfillMode BackfillRange BackfillReport DaySummary Dropped Gate "
             "IngestReport Message PendingNarrative PromotionLimits PromotionReport Purpose RecallReport Reflection "

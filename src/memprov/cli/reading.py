@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from memprov.core.purge import CutFile, PurgePlan, RemoveFile, Report, SelectionSource
-from memprov.core.trace import EntryTrace, Trace
+from memprov.core.trace import EntryTrace, LineReason, RemovalRule, Trace
 
 __all__ = ["LIMITS", "describe_report", "describe_trace", "moment"]
 
@@ -18,6 +18,19 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SOURCES = {
     SelectionSource.UNRESOLVED: "in no session store; recorded as forgotten",
     SelectionSource.ORIGINS: "known by its origin rows only",
+}
+_RULES = {
+    RemovalRule.MARKER: "it is an entry of it, {key}",
+    RemovalRule.CONTINUATION: "it continues an entry of it, {key}",
+    RemovalRule.DANGLING: "it is a marker of an entry of it, {key}, and stands above nothing",
+    RemovalRule.LABEL: "it names the session",
+    RemovalRule.SECTION: "it stands below what names the session",
+    RemovalRule.SNAPSHOT: "it is part of a saved conversation, the session's snapshot file",
+    RemovalRule.QUOTATION: "it quotes a corpus line",
+    RemovalRule.TRANSCRIPT: "it is machine-written and quotes what was said",
+    RemovalRule.COLLATERAL: "it is of another entry, {key}, in which a line goes",
+    RemovalRule.CONSEQUENCE: "it cannot stay without a line that goes",
+    RemovalRule.CORPUS: "it is a corpus line of it",
 }
 _JUDGED = {
     "archived": "; when it began is not known: 'since' was compared with when it was archived",
@@ -80,8 +93,16 @@ def describe_trace(answer: Trace) -> Iterator[str]:
     for entry in answer.entries[:_SHOWN]:
         yield from _entry(entry)
     yield from _more(len(answer.entries))
-    if session is None and not answer.entries:
+    yield from map(_reason, answer.reasons[:_SHOWN])
+    yield from _more(len(answer.reasons))
+    if session is None and not answer.entries and not answer.reasons:
         yield "It is there, and belongs to no entry and to no session that is known."
+
+
+def _reason(reason: LineReason) -> str:
+    """Which session takes a line, and why."""
+    why = _RULES[reason.rule].format(key=reason.entry_key)
+    return f"{reason.place.path}:{reason.place.line} goes with session {reason.session_id}: {why}"
 
 
 def _entry(entry: EntryTrace) -> Iterator[str]:

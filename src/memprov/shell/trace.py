@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 
-from memprov.core.purge import SelectionSource, Selectors, read_reference
+from memprov.core.purge import Selection, SelectionSource, Selectors, read_reference
 from memprov.core.trace import (
     Trace,
+    explain_lines,
     is_known_entry,
     is_known_session,
+    is_machine_written,
     trace_entries,
     trace_lines,
     trace_sessions,
@@ -28,9 +30,10 @@ def trace(store: Store, *, entry: str | None = None, session: str | None = None,
     """Where an entry, a session (id, key, or any printed form) or a line comes from, or led to.
 
     Exactly one of them. A line is ``PATH:LINE``, or ``PATH#L1-L2`` as a search hit names it, relative to the workspace;
-    one of an indexed transcript leads to its session. Of a line that is there and belongs to no entry and no session
-    nothing is known: the answer is empty. Raises ``NameNotFoundError`` for what is not there at all, and ``InputError``
-    for another question.
+    one of an indexed transcript leads to its session. ``reasons`` names each session that takes the line when it alone
+    is forgotten, and the rule (I17). Of a line that is there, and that no entry has and no session takes, nothing is
+    known: the answer is empty. Raises ``NameNotFoundError`` for what is not there at all, and ``InputError`` for
+    another question.
     """
     if sum(question is not None for question in (entry, session, file)) != 1:
         raise InputError("ask about one thing: an entry, a session, or a file and line")
@@ -78,7 +81,15 @@ def _of_place(store: Store, place: str) -> Trace:
     if found is None:
         raise NameNotFoundError(f"no memory file and no corpus file has a line {place!r}")
     keys, sessions = found
-    return Trace(agent, trace_entries(snapshot, keys), trace_sessions(snapshot, sessions) if sessions else None)
+    known = sorted({record.session_id for record in store.catalogue() if record.agent_id == agent})
+    if known and is_machine_written(snapshot, path, first, last):
+        snapshot = store.snapshot(Selection(agent, Selectors(sessions=known), tuple(known)))  # what each of them said
+    return Trace(
+        agent,
+        trace_entries(snapshot, keys),
+        trace_sessions(snapshot, sessions) if sessions else None,
+        explain_lines(snapshot, path, first, last, known),
+    )
 
 
 def _parsed(place: str, workspace: str) -> tuple[str, int, int]:

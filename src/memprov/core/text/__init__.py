@@ -10,7 +10,15 @@ here is never changed but by cutting whole ranges.
 """
 
 from memprov.core.text.concepts import concept_tags
-from memprov.core.text.corpus import CorpusScan, corpus_gate, corpus_owner, corpus_snippet, scan_corpus, strip_prefix
+from memprov.core.text.corpus import (
+    CorpusScan,
+    corpus_gate,
+    corpus_owner,
+    corpus_said,
+    corpus_snippet,
+    scan_corpus,
+    strip_prefix,
+)
 from memprov.core.text.document import Document, Entry, Run, promotion_keys
 from memprov.core.text.entry_keys import (
     claim_hash,
@@ -48,7 +56,7 @@ from memprov.core.text.markers import (
 from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
 from memprov.core.text.quotation import MIN_SNIPPET_UNITS, LookalikeMatcher, QuotationMatcher, Sieve, Snippet, normalise
 from memprov.core.text.redaction import redact
-from memprov.core.text.references import SessionMatcher, references_session, session_id_from_file_name
+from memprov.core.text.references import SessionMatcher, named_sessions, references_session, session_id_from_file_name
 from memprov.core.text.scaffolding import is_generated, is_memory_echo, unwrap
 from memprov.core.text.sections import Sections, machine_lines
 from memprov.core.text.terms import query_terms, stands_alone
@@ -77,6 +85,7 @@ __all__ = [
     "concept_tags",
     "corpus_gate",
     "corpus_owner",
+    "corpus_said",
     "corpus_snippet",
     "cut",
     "diary_key",
@@ -89,6 +98,7 @@ __all__ = [
     "lineage_marker",
     "machine_lines",
     "mentions_promotion",
+    "named_sessions",
     "neutralise",
     "neutralise_inline",
     "normalise",

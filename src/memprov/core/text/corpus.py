@@ -7,6 +7,7 @@ objects but for those that go.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from attrs import frozen
@@ -17,7 +18,7 @@ from memprov.core.text.lines import WSP, byte_spans, cut, digest, u16_length
 from memprov.core.text.quotation import Snippet
 from memprov.core.text.references import SessionMatcher, session_id_from_file_name
 
-__all__ = ["CorpusScan", "corpus_gate", "corpus_owner", "corpus_snippet", "scan_corpus", "strip_prefix"]
+__all__ = ["CorpusScan", "corpus_gate", "corpus_owner", "corpus_said", "corpus_snippet", "scan_corpus", "strip_prefix"]
 
 #: Rendered lengths, in UTF-16 units, from which a text may have been cut (D2; the limits are 280 and 344).
 _CUT_SNIPPET = 279
@@ -71,6 +72,15 @@ def corpus_snippet(prefix: str, body: str) -> Snippet:
     """What a corpus line says after its prefix, and whether it was long enough to have been cut (D2)."""
     length = u16_length(body)
     return Snippet(body, length >= _CUT_SNIPPET or u16_length(prefix) + length >= _CUT_LINE)
+
+
+def corpus_said(file: MemoryFile, agent_id: str) -> Iterator[tuple[str, Snippet]]:
+    """The lines of a corpus file that are anybody's: whose (D1), and what they copied."""
+    text = file.text
+    for match in _prefix(agent_id).finditer(text):
+        end = text.find("\n", match.end())
+        body = text[match.end() : end if end >= 0 else len(text)].removesuffix("\r")
+        yield _decode(match["name"]), corpus_snippet(text[match.start("line") : match.end()], body)
 
 
 def _decode(name: str) -> str:

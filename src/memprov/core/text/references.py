@@ -17,7 +17,7 @@ from attrs import field, frozen
 from memprov.core.records import string_set
 from memprov.core.text.lines import WSP
 
-__all__ = ["Label", "SessionMatcher", "has_label", "references_session", "session_id_from_file_name"]
+__all__ = ["Label", "SessionMatcher", "has_label", "named_sessions", "references_session", "session_id_from_file_name"]
 
 #: What may surround a reference (D5); a full stop may follow it too.
 _AROUND = "()[]<>{}\"'`*_=,;:!?"
@@ -75,6 +75,15 @@ def references_session(text: str, agent_id: str, session_ids: Collection[str]) -
     Case-sensitive and exact. No ids: never. Raises ``InputError`` for a lone string of ids.
     """
     return SessionMatcher(agent_id, session_ids).refers(text)
+
+
+def named_sessions(text: str, agent_id: str) -> frozenset[str]:
+    """The ids that labels and references in the text name, known or not, less the punctuation around them (D5)."""
+    path = _reference_pattern(agent_id)
+    tokens = [match[1] for match in _LABEL.finditer(text) if not path.search(match[1])]
+    tokens += (re.split(r"[()<>{}\"'`*=,!?]", match[1])[0] for match in path.finditer(text))
+    names = (token.lstrip(_AROUND).rstrip(_TRAILING) for token in tokens)
+    return frozenset(session_id_from_file_name(name) or name for name in names if name)
 
 
 @frozen
