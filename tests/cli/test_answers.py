@@ -203,6 +203,14 @@ def test_F48_sessions_takes_a_limit_or_all_and_shows_who_is_forgotten(run: Run, 
         assert run("sessions", "--store", store, "--limit", bad).code == 2
 
 
+def test_a_receipt_that_has_no_place_is_refused_before_the_purge(run: Run, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "none" / "receipt", tmp_path / "file" / "receipt", tmp_path, "  "):
+        ran = run("forget", "--store", store, "--session", "day-1", "--receipt", place)
+        assert (ran.code, ran.out) == (2, ""), place
+    assert not open_store(store).forgotten()
+
+
 @pytest.mark.parametrize("name", ["!!!", "../main", "  ", " main", "main ", "ma in", "ünï", "x" * 65, "", "-main"])
 def test_F40_what_is_no_agent_id_is_refused_by_both_stores(run: Run, store: Path, tmp_path: Path, name: str) -> None:
     write_openclaw_store(

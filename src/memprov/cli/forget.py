@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,8 +115,14 @@ def apply_command(plan_file: str, session_store: str | None, *, break_lock: bool
 
 
 def _require_writable(target: str | None) -> None:
-    if target is not None and (not target.strip() or (Path(target).exists() and not Path(target).is_file())):
+    """Refuse, before the purge, a place in which its receipt could not be written."""
+    if target is None:
+        return
+    path = Path(target).resolve()
+    if not target.strip() or (path.exists() and not path.is_file()):
         raise InputError(f"--receipt {target} is no regular file; nothing was changed")
+    if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise InputError(f"--receipt {target}: there is no directory {path.parent} to write to; nothing was changed")
 
 
 def _show_receipt(receipt: Receipt, target: str | None, *, as_json: bool) -> None:
