@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 
 import click
 from attrs import frozen
 
+from memprov.cli.places import USUAL, StorePlace, find_place
+from memprov.cli.printing import say_error
 from memprov.core.records import AgentRoster
 from memprov.errors import InputError
 from memprov.shell.native import open_store, store_agents, store_roster
@@ -32,41 +35,47 @@ class StoreOptions:
     agent: str = "main"
     workspace: str | None = None
 
+    @cached_property
+    def place(self) -> StorePlace:
+        """Which store is meant; one that was not named is announced, once. Raises ``InputError`` as ``find_place``."""
+        found = find_place(self.store, self.openclaw, os.environ, os.path.isdir)
+        if self.workspace is not None and not self.workspace.strip():
+            raise InputError("--workspace is blank")
+        if self.session_store is not None and not found.openclaw:
+            raise InputError("--session-store is of OpenClaw installations: it goes with --openclaw, not with --store")
+        if found.led_by:
+            say_error(found.announcement)
+        return found
+
     def open(self) -> ProvableStore:
-        """The store. Raises ``InputError`` for none or two, and for a blank place."""
-        self._check()
-        if self.openclaw is not None:
-            return open_openclaw(self.openclaw, self.agent, self.workspace, self.session_store)
-        return open_store(self.store or "", self.agent, self.workspace, create=False)
+        """The store, with its workspace. Raises ``InputError`` as ``place`` does, and what opening it raises."""
+        directory = self.place.directory
+        if self.place.openclaw:
+            return open_openclaw(directory, self.agent, self.workspace, self.session_store)
+        return open_store(directory, self.agent, self.workspace, create=False)
 
     def agents(self) -> tuple[AgentRoster, ...]:
-        """Every agent of the place; no workspace need be there. Raises ``InputError`` as ``open`` does."""
-        self._check()
-        if self.openclaw is not None:
-            return openclaw_agents(self.openclaw, self.session_store)
-        return store_agents(self.store or "")
+        """Every agent of the place; no workspace need be there."""
+        directory = self.place.directory
+        return openclaw_agents(directory, self.session_store) if self.place.openclaw else store_agents(directory)
 
     def roster(self) -> AgentRoster:
-        """The agent and its sessions; no workspace need be there. Raises ``InputError`` as ``open`` does."""
-        self._check()
-        if self.openclaw is not None:
-            return openclaw_roster(self.openclaw, self.agent, self.session_store)
-        return store_roster(self.store or "", self.agent)
-
-    def _check(self) -> None:
-        if (self.store is None) == (self.openclaw is None):
-            raise InputError("name one store: --store DIR or --openclaw STATE_DIR")
-        places = (("--store", self.store), ("--openclaw", self.openclaw), ("--workspace", self.workspace))
-        for option, value in places:
-            if value is not None and not value.strip():
-                raise InputError(f"{option} is blank")
-        if self.openclaw is None and self.session_store is not None:
-            raise InputError("--session-store is of OpenClaw installations: it goes with --openclaw, not with --store")
+        """The agent and its sessions; no workspace need be there."""
+        directory = self.place.directory
+        if self.place.openclaw:
+            return openclaw_roster(directory, self.agent, self.session_store)
+        return store_roster(directory, self.agent)
 
 
 _PLACE = (
     click.option("--session-store", metavar="PATH", help="Read sessions here, not where session.store leads."),
-    click.option("--openclaw", metavar="STATE_DIR", help="The state directory of an OpenClaw installation."),
+    click.option(
+        "--openclaw",
+        metavar="[STATE_DIR]",
+        is_flag=False,
+        flag_value=USUAL,
+        help="An OpenClaw installation: its state directory, or without a value the one in the usual place.",
+    ),
     click.option("--store", metavar="DIR", help="memprov's own store."),
 )
 _MEMORY = (
