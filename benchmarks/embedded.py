@@ -46,7 +46,7 @@ def transcript(session: SessionRecord, /) -> list[Message]:
 def recorded(directory: str, sessions: int) -> NativeStore:
     """A store that knows of its sessions, and has taken in nothing."""
     store = open_store(directory)
-    with store.layout.ledger.writing() as ledger:  # one transaction instead of one for each session
+    with store._layout.ledger.writing() as ledger:  # one transaction instead of one for each session
         ledger.execute("BEGIN")
         names = [f"s{number:06d}" for number in range(sessions)]
         ledger.executemany(
@@ -90,7 +90,7 @@ def draining(directory: str, sessions: int, max_lines: int) -> Row:
 def forgetting(directory: str, sessions: int) -> Row:
     """Forget one session of a store that holds as many, and one that nobody knows."""
     store = open_store(directory)
-    workspace = Path(store.layout.workspace)
+    workspace = Path(store._layout.workspace)
     for day in range(DAYS):
         lines = [f"- {sentence(number, 1 + number % PER_SESSION)}" for number in range(day, sessions, DAYS)]
         path = workspace / "memory" / f"note-{day:02d}.md"

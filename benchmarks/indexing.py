@@ -56,7 +56,7 @@ def transcripts(chunks: int) -> dict[str, list[Message]]:
 def stored(chats: Iterable[str]) -> Iterator[NativeStore]:
     with tempfile.TemporaryDirectory() as directory:
         store = open_store(Path(directory) / "state", workspace=Path(directory) / "workspace")
-        with store.layout.ledger.writing() as ledger:  # one transaction instead of one for each session
+        with store._layout.ledger.writing() as ledger:  # one transaction instead of one for each session
             ledger.execute("BEGIN")
             ledger.executemany(
                 "INSERT INTO sessions (session_id, session_key, kind, state, created_at_ms, updated_at_ms) "

@@ -47,12 +47,12 @@ class Place:
 def embedded(top: Path) -> Place:
     store = open_store(top)
     write_snapshot(store, SNAPSHOT)
-    return Place(lambda: open_store(top), (Path(store.layout.ledger.path), Path(store.layout.shared.path)))
+    return Place(lambda: open_store(top), (Path(store._layout.ledger.path), Path(store._layout.shared.path)))
 
 
 def openclaw(top: Path) -> Place:
     write_openclaw_store(top, SNAPSHOT)
-    config = open_openclaw(top / "state").layout.config
+    config = open_openclaw(top / "state")._layout.config
     databases = (Path(config.agent_database("main").path), Path(config.shared_database.path))
     return Place(lambda: open_openclaw(top / "state"), databases)
 
@@ -133,7 +133,7 @@ def test_F41_a_sweep_waits_for_a_busy_writer(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store")
     store.record_session(SessionRecord("main", "s1", "agent:main:s1"))
     said = Message("user", "The spare key is in the blue drawer.", timestamp_ms=1, sender_is_owner=True)
-    with committing(Path(store.layout.ledger.path)):
+    with committing(Path(store._layout.ledger.path)):
         report = ingest(store, lambda _: [said])
     assert report.added_keys
 

@@ -67,7 +67,7 @@ def filled(directory: Path) -> NativeStore:
 def seen(store: NativeStore) -> tuple[Any, ...]:
     state = store.snapshot()
     return (
-        files_of(Path(store.layout.workspace)),
+        files_of(Path(store._layout.workspace)),
         sorted(row.entry_key for row in state.origins.rows()),
         sorted(row.key for row in state.recall),
         sorted(state.checkpoints),

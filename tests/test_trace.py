@@ -176,7 +176,7 @@ def test_how_a_session_got_into_a_line_of_an_embedded_store_and_the_command_line
         for number, session in enumerate(["s1", "s2", "s3"]):
             stage(store, staged(f"k{number}", session, TEA))
             run(store, now_ms=NOW + number)
-        memory = Path(store.layout.workspace, "MEMORY.md").read_text("utf-8").split("\n")
+        memory = Path(store._layout.workspace, "MEMORY.md").read_text("utf-8").split("\n")
         number = next(n for n, line in enumerate(memory, 1) if TEA in line)
         answer = trace(store, file=f"MEMORY.md:{number}")
         (entry,) = answer.entries
@@ -185,7 +185,7 @@ def test_how_a_session_got_into_a_line_of_an_embedded_store_and_the_command_line
             ("k2", "k1", "merged"),
             ("k1", "k0", "merged"),
         ]
-        command = [sys.executable, "-m", "memprov", "trace", "--store", store.layout.directory]
+        command = [sys.executable, "-m", "memprov", "trace", "--store", store._layout.directory]
         ran = subprocess.run([*command, "--entry", "k2", "--json"], capture_output=True, text=True, check=True)
         assert json.loads(ran.stdout) == json.loads(trace(store, entry="k2").to_json())
         shown = subprocess.run([*command, "--session", "s1"], capture_output=True, text=True, check=True)

@@ -87,7 +87,7 @@ class Gateway:
 
     @property
     def corpus(self) -> str:
-        files = sorted(Path(self.store.layout.workspace).rglob("session-corpus/*"))
+        files = sorted(Path(self.store._layout.workspace).rglob("session-corpus/*"))
         return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
@@ -186,14 +186,14 @@ def asked(gateway: Gateway) -> Gateway:
 
 def test_F60_what_was_said_and_asked_for_is_promoted_with_the_default_thresholds(asked: Gateway) -> None:
     report = promote(asked.store, now_ms=T + 7 * DAY)
-    memory = Path(asked.store.layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
+    memory = Path(asked.store._layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
     assert len(report.promoted) == 1
     assert KEY in memory
     assert {gate for _, gate in report.refused} == {Gate.WEAK}, "and nothing that nobody asked for"
     assert TEA not in memory
     assert BIKE not in memory
     forget(asked.store, Selectors(sessions=["a1"]))
-    assert KEY not in Path(asked.store.layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
+    assert KEY not in Path(asked.store._layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
 
 
 def test_F60_a_consolidation_fires_with_the_default_thresholds_too(asked: Gateway) -> None:
@@ -242,7 +242,7 @@ def test_F60_a_question_counts_once_a_day_and_a_hit_that_nothing_staged_says_not
     for query in (QUESTIONS[0], f" {QUESTIONS[0].upper()} "):
         record_recall(asked.store, query, hits, now_ms=T + 2 * DAY)
     assert recalls() == [0, 0, 5]
-    Path(asked.store.layout.workspace, "MEMORY.md").write_text("# Memory\n\n- a zebra by hand\n", encoding="utf-8")
+    Path(asked.store._layout.workspace, "MEMORY.md").write_text("# Memory\n\n- a zebra by hand\n", encoding="utf-8")
     sync_index(asked.store)
     report = record_recall(asked.store, "zebra", search(asked.store, "zebra"), now_ms=T + 2 * DAY)
     assert report == RecallReport(unmatched=1)
@@ -307,7 +307,7 @@ def test_the_index_is_that_of_an_embedded_store(use: Any) -> None:
 
 
 def diary(gateway: Gateway) -> str:
-    path = Path(gateway.store.layout.workspace, "DREAMS.md")
+    path = Path(gateway.store._layout.workspace, "DREAMS.md")
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
@@ -364,7 +364,7 @@ def test_F15_a_narrative_goes_with_the_session_of_the_diary_block_that_it_was_sh
 
 def test_F15_a_narrative_has_the_origins_of_every_agent_of_the_workspace(dreaming: Gateway) -> None:
     store = dreaming.store
-    other = Gateway(open_store(store.layout.directory, "other", store.layout.workspace))
+    other = Gateway(open_store(store._layout.directory, "other", store._layout.workspace))
     other.store.record_session(SessionRecord("other", "o1", "agent:other:o1", created_at_ms=T))
     other.chats["o1"] = [owner("The lighthouse keeper waters his tulips.")]
     other.ingest()
@@ -394,7 +394,7 @@ def superseding(request: ConsolidationRequest) -> list[Decision]:
 
 
 def memory(gateway: Gateway) -> list[str]:
-    text = Path(gateway.store.layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
+    text = Path(gateway.store._layout.workspace, "MEMORY.md").read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line.startswith("- ")]
 
 
@@ -500,7 +500,7 @@ def test_F62_a_reflection_on_a_preview_has_the_origins_of_all_that_it_was_made_f
 def test_F62_B28_a_file_is_as_weak_as_the_messages_that_are_copied_into_it(gateway: Gateway) -> None:
     said = [owner(TEA), Message("assistant", "Noted."), Message("toolResult", "a page", result_source="network")]
     assert message_classes(said) == (OriginClass.OWNER, OriginClass.AGENT, OriginClass.UNTRUSTED)
-    file = Path(gateway.store.layout.workspace, "memory", "2026-11-25.md")
+    file = Path(gateway.store._layout.workspace, "memory", "2026-11-25.md")
     file.parent.mkdir()
     for messages, expected in ((said[:2], "agent"), (said, "untrusted")):
         with gateway.store.observe_write(

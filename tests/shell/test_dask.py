@@ -28,7 +28,7 @@ def remembering(directory: Path) -> NativeStore:
     host = Host(directory, "a", "b", length=30)
     host.sweep()
     for number in range(40):
-        path = Path(host.store.layout.workspace) / "memory" / f"2026-01-{number:02}.md"
+        path = Path(host.store._layout.workspace) / "memory" / f"2026-01-{number:02}.md"
         path.parent.mkdir(exist_ok=True)
         said = [host.said(name, 1 + number % 30).content for name in "ab"]
         path.write_text("".join(f"- {text}\n" for text in said) + f"- a line of note {number}\n", "utf-8")

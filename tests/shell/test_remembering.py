@@ -121,7 +121,7 @@ def test_a_purge_reads_each_file_once_before_it_and_once_after_it(store: NativeS
         reads.append(os.fstat(fd).st_ino)
         return os.read(fd, size)
 
-    workspace = Path(store.layout.workspace)
+    workspace = Path(store._layout.workspace)
     untouched = (workspace / "memory" / "a.md").stat().st_ino
     forget(evolve(store, calls=evolve(Calls(), read=read)), Selectors(sessions=["s1"]))
     assert reads.count(untouched) <= 4  # its bytes and its end, to plan and to see that nothing is left
@@ -129,7 +129,7 @@ def test_a_purge_reads_each_file_once_before_it_and_once_after_it(store: NativeS
 
 
 def test_what_is_written_before_the_lock_is_held_is_found(store: NativeStore) -> None:
-    page = Path(store.layout.workspace) / "memory" / "a.md"
+    page = Path(store._layout.workspace) / "memory" / "a.md"
 
     def write() -> None:
         page.write_text(f"- words\n- {SENTENCES[0]}\n")

@@ -17,7 +17,7 @@ T = TypeVar("T")
 def moment(store: NativeStore, now_ms: int | None) -> int:
     """The one moment of a call, in epoch milliseconds: as it was given, or what the store's clock says."""
     if now_ms is None:
-        return round(store.clock() * 1000)
+        return round(store._clock() * 1000)
     if not is_moment(now_ms):
         raise InputError(f"now_ms is {described(now_ms)}; it must be a time in whole milliseconds since 1970")
     return now_ms

@@ -34,7 +34,7 @@ from memprov.core.consolidation import (
     Decision,
     Rejected,
     Rejection,
-    Sibling,
+    SiblingEntries,
     entries_of_interest,
     named_keys,
     plan_consolidation,
@@ -194,7 +194,7 @@ def test_the_effects_come_in_the_one_safe_order() -> None:
 
 def test_every_agent_of_the_workspace_hands_its_origins_on_and_is_fenced() -> None:
     snapshot, entry, decision = merged_world()
-    helper = Sibling("helper", (owner("prior", "h1", "helper"), owner("elsewhere", "h2", "helper")))
+    helper = SiblingEntries("helper", (owner("prior", "h1", "helper"), owner("elsewhere", "h2", "helper")))
     effects = plan(snapshot, [entry], decision, siblings=[helper]).effects
     assert RequireAdmitted("helper", ["h1"]) in effects
     assert RecordOrigins("helper", (owner("candidate", "h1", "helper"),)) in effects
@@ -369,7 +369,7 @@ def test_report_B55_I6_what_is_forgotten_is_no_source_of_a_merge() -> None:
     assert gone.effects == ()
     assert dict(gone.report.refused) == {"candidate": Gate.FORGOTTEN}
     assert rejected(evolve(snapshot, tombstones=frozenset(["s1"])), [entry], decision) is Rejected.FORGOTTEN
-    helper = Sibling("helper", (owner("prior", "h1", "helper"),), forgotten=["h1"])
+    helper = SiblingEntries("helper", (owner("prior", "h1", "helper"),), forgotten=["h1"])
     assert rejected(snapshot, [entry], decision, siblings=[helper]) is Rejected.FORGOTTEN
 
 
@@ -385,10 +385,10 @@ def test_case_D11_report_B29_the_gates_of_promotion_hold_here_and_siblings_are_a
     assert gate_of(evolve(entry, provenance=guest)) is Gate.UNTRUSTED
     assert gate_of(evolve(entry, provenance=Provenance(OriginClass.OWNER, SessionKind.CRON))) is Gate.NOT_INTERACTIVE
     assert gate_of(evolve(entry, promoted_at_ms=1)) is Gate.PROMOTED
-    weak = Sibling("helper", (owner("candidate", "h1", "helper", origin_class="system"),))
+    weak = SiblingEntries("helper", (owner("candidate", "h1", "helper", origin_class="system"),))
     assert gate_of(entry, siblings=[weak]) is Gate.UNTRUSTED
     assert plan(snapshot, [entry], decision, siblings=[weak]).effects == ()
-    gone = Sibling("helper", (owner("candidate", "h1", "helper"),), forgotten=["h1"])
+    gone = SiblingEntries("helper", (owner("candidate", "h1", "helper"),), forgotten=["h1"])
     assert gate_of(entry, siblings=[gone]) is Gate.FORGOTTEN
 
 
@@ -473,7 +473,7 @@ def test_case_F7_a_recall_row_keeps_a_key_and_each_index_speaks_for_its_own_agen
     snapshot = world(entry, origins=[owner("old", "s1")])
     assert plan_prune(evolve(snapshot, recall=()), ["old"]) == (PruneOrigins("main", ["old"]),)
     assert plan_prune(evolve(snapshot, recall=(RecallEntry("old", CORPUS, "x"),)), ["old"]) == ()
-    helper = Sibling("helper", (owner("old", "h1", "helper"),), indexed=["old"])
+    helper = SiblingEntries("helper", (owner("old", "h1", "helper"),), indexed=["old"])
     assert plan_prune(snapshot, ["old"], siblings=[helper]) == (PruneOrigins("main", ["old"]),)
     assert plan_prune(snapshot, ["old"], siblings=[evolve(helper, indexed=())]) == (
         PruneOrigins("main", ["old"]),

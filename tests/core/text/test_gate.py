@@ -25,7 +25,7 @@ def test_I16_what_a_scrub_changes_passes_the_gate(text: str, rules: ScrubRules) 
     data = to_bytes(text)
     assume(to_text(data) == text)
     if scrub_text(text, rules).changed:
-        assert rules.gate.may_hold(data)
+        assert rules._gate.may_hold(data)
 
 
 # One for each way in which a line may quote a snippet without holding its bytes (D2, F03).

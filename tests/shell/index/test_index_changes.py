@@ -59,11 +59,11 @@ def test_a_sync_with_nothing_new_asks_for_nothing_opens_no_file_and_writes_nothi
     settled(world).sync()
     world.read.clear()
     names = opened(world)
-    before = Path(world.store.layout.ledger.path).read_bytes()
+    before = Path(world.store._layout.ledger.path).read_bytes()
     report = world.sync()
     assert (report.unchanged, report.published, world.read) == (3, (), [])
     assert not [name for name in names if name.endswith(b".md")]
-    assert Path(world.store.layout.ledger.path).read_bytes() == before
+    assert Path(world.store._layout.ledger.path).read_bytes() == before
 
 
 def test_a_transcript_that_changed_is_read_and_no_other(world: World) -> None:
@@ -124,7 +124,7 @@ def test_another_embedder_and_none_are_looked_at_anew(world: World) -> None:
 def test_what_the_index_lost_is_read_again_though_the_transcript_did_not_change(world: World) -> None:
     settled(world).sync()
     with world.store.exclusive() as writer:
-        writer.ledger.execute("DELETE FROM chunk_provenance WHERE chunk_id IN (SELECT chunk_id FROM chunks LIMIT 5)")
+        writer._ledger.execute("DELETE FROM chunk_provenance WHERE chunk_id IN (SELECT chunk_id FROM chunks LIMIT 5)")
     assert reconcile(world.store, repair=True).repaired
     world.sync()
     assert world.finds(TWIN)

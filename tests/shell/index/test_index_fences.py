@@ -31,7 +31,7 @@ def test_report_B01_an_embedding_that_arrives_after_the_purge_is_refused_as_forg
     assert (refusal.path, refusal.change, refusal.queued) == ("sessions/main/s1.jsonl", Change.FORGOTTEN, False)
     assert "forgotten" in str(refusal)
     assert report.published == ()
-    assert [len(rows(world.store.layout.ledger, table)) for table in EVERY_TABLE] == [0, 0, 0, 0]
+    assert [len(rows(world.store._layout.ledger, table)) for table in EVERY_TABLE] == [0, 0, 0, 0]
 
 
 def test_case_G17_a_rebuild_begun_before_a_purge_is_refused_and_asks_for_a_retry(world: World) -> None:
@@ -225,7 +225,7 @@ def run(world: World, order: tuple[str, ...], crash_at: int) -> None:
             paths = [chunk.path for chunk in world.store.snapshot().chunks.rows() if CANARY in chunk.text]
             assert set(paths) <= {"MEMORY.md"}, order  # the file itself, until the purge has cut it
     actors.purge()
-    ledger = world.store.layout.ledger
+    ledger = world.store._layout.ledger
     assert CANARY not in repr([rows(ledger, table) for table in ("chunks", "sources")]), order
     world.sync()
     assert not world.finds(CANARY), order

@@ -23,7 +23,7 @@ INSTALLED = importlib.util.find_spec("lancedb") is not None
 
 
 def directory(world: World) -> Path:
-    return Path(mirror_directory(world.store.layout.ledger.path))
+    return Path(mirror_directory(world.store._layout.ledger.path))
 
 
 def held(world: World) -> frozenset[str]:
@@ -35,7 +35,7 @@ def in_the_ledger(world: World) -> frozenset[str]:
 
 
 def trusted(world: World) -> bool:
-    return trusted_mirror(world.store.layout.ledger.path, world.store.snapshot().revision, 64) is not None
+    return trusted_mirror(world.store._layout.ledger.path, world.store.snapshot().revision, 64) is not None
 
 
 def leaves_no_byte(world: World, ids: frozenset[str]) -> bool:

@@ -39,14 +39,14 @@ def test_I15_publishing_does_to_the_store_what_it_does_to_the_model(data: st.Dat
             )
             before = world.store.snapshot()
             modelled = before
-            for effect in prepared.plan.effects:
+            for effect in prepared._plan.effects:
                 assert isinstance(effect, PublishSource | DropSource | ReplaceIndex)
                 modelled = effect.applied_to(modelled)
                 assert plain(effect.applied_to(modelled)) == plain(modelled)
             publish_index(world.store, prepared)
             after = world.store.snapshot()
             assert plain(after) == plain(modelled)
-            assert (after.revision > before.revision) == (plain(after) != plain(before) or bool(prepared.plan.effects))
+            assert (after.revision > before.revision) == (plain(after) != plain(before) or bool(prepared._plan.effects))
             assert reconcile(world.store).sound
 
 

@@ -87,7 +87,7 @@ def test_a_purge_after_indexing_a_real_workspace_leaves_nothing_in_the_index(
 ) -> None:
     recorded = read_recorded(unpacked_store(name) / "before")
     store = fresh_store(tmp_path / "store")
-    shutil.copytree(unpacked_store(name) / "before" / "ws", store.layout.workspace, dirs_exist_ok=True)
+    shutil.copytree(unpacked_store(name) / "before" / "ws", store._layout.workspace, dirs_exist_ok=True)
     chats: dict[str, tuple[Message, ...]] = {}
     for transcript in recorded.transcripts.values():
         if transcript.source.session is not None:
@@ -106,7 +106,7 @@ def test_a_purge_after_indexing_a_real_workspace_leaves_nothing_in_the_index(
     for _ in range(2):
         chunks = list(store.snapshot().chunks.rows())
         assert not any(chosen in chunk.path for chunk in chunks)
-        files = {c.path: (Path(store.layout.workspace) / c.path).read_text() for c in chunks if c.source == "memory"}
+        files = {c.path: (Path(store._layout.workspace) / c.path).read_text() for c in chunks if c.source == "memory"}
         assert all(chunk.text in files[chunk.path] for chunk in chunks if chunk.source == "memory")
         assert reconcile(store).sound
         sync_index(store, embedder, reader)

@@ -19,7 +19,7 @@ from tests.shell.native.loading import fresh_store, scratch
 @contextmanager
 def by_another_hand(store: NativeStore) -> Iterator[apsw.Connection]:
     """The ledger without memprov's care: no foreign keys, no triggers of ours in the way."""
-    connection = apsw.Connection(store.layout.ledger.path, flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(store._layout.ledger.path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         yield connection
     finally:

@@ -69,14 +69,14 @@ def test_F65_a_word_that_is_only_part_of_another_ranks_behind_the_word(tmp_path:
 
 def test_F65_a_purge_takes_the_pieces_along_and_leaves_no_byte_of_them(tmp_path: Path) -> None:
     world = talking(tmp_path)
-    assert len(rows(world.store.layout.ledger, "chunks_text_pieces_docsize")) == len(SAID) - 1
+    assert len(rows(world.store._layout.ledger, "chunks_text_pieces_docsize")) == len(SAID) - 1
     for number, text in enumerate(SAID[:4]):
         world.forget(f"s{number}")
         assert search(world.store, text[:2]) == ()
-    assert len(rows(world.store.layout.ledger, "chunks_text_pieces_docsize")) == 2
-    with world.store.layout.ledger.writing() as connection:
+    assert len(rows(world.store._layout.ledger, "chunks_text_pieces_docsize")) == 2
+    with world.store._layout.ledger.writing() as connection:
         list(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
-    data = Path(world.store.layout.ledger.path).read_bytes()
+    data = Path(world.store._layout.ledger.path).read_bytes()
     assert not [piece for piece in ("钥匙在", "植木鉢", "열쇠는", "iph") if piece.encode() in data]
     assert "กุญ".encode() in data, "the control: what stays is seen"
     assert reconcile(world.store).sound
@@ -84,7 +84,7 @@ def test_F65_a_purge_takes_the_pieces_along_and_leaves_no_byte_of_them(tmp_path:
 
 def test_F65_a_ledger_of_the_earlier_schema_is_brought_up_to_date(tmp_path: Path) -> None:
     world = talking(tmp_path)
-    ledger = world.store.layout.ledger
+    ledger = world.store._layout.ledger
     connection = apsw.Connection(ledger.path)
     pieces = ("TRIGGER unspaced_inserted", "TRIGGER unspaced_deleted", "VIEW unspaced_chunks")
     later = (
@@ -96,14 +96,14 @@ def test_F65_a_ledger_of_the_earlier_schema_is_brought_up_to_date(tmp_path: Path
     connection.execute("DROP TABLE chunks_text_pieces; PRAGMA user_version = 2")
     connection.close()
     assert AGENT_LEDGER.version == 4
-    store = hasty(open_store(world.store.layout.directory))
+    store = hasty(open_store(world.store._layout.directory))
     assert [hit.text for hit in search(store, "花盆")] == [f"User: {CHINESE}"]
     assert reconcile(store).sound
 
 
 def test_F65_pieces_that_are_missing_or_left_over_are_told_and_mended(tmp_path: Path) -> None:
     world = talking(tmp_path)
-    with world.store.layout.ledger.writing() as connection:
+    with world.store._layout.ledger.writing() as connection:
         connection.execute("INSERT INTO chunks_text_pieces (rowid, text) VALUES (999, '没有人说过')")
         connection.execute("CREATE TEMP TABLE t AS SELECT chunk_rowid AS n, text FROM unspaced_chunks LIMIT 1")
         connection.execute(

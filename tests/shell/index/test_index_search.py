@@ -130,8 +130,8 @@ def test_report_B67_hidden_rows_do_not_take_the_place_of_others(world: World) ->
     for number in range(40):
         world.say(f"x{number}", f"{TWIN} {TWIN}")
     world.sync()
-    with unhurried(world.store) as writer, transaction(writer.ledger):
-        writer.ledger.execute(
+    with unhurried(world.store) as writer, transaction(writer._ledger):
+        writer._ledger.execute(
             "INSERT INTO tombstones SELECT session_id, 'forgotten', 0 FROM sessions WHERE session_id LIKE 'x%'"
         )
     for engine in ("auto", "exact", "sqlite-vec"):
@@ -150,14 +150,14 @@ def test_report_B69_a_tombstone_hides_rows_that_the_purge_has_not_reached_and_em
     world: World,
 ) -> None:
     world.sync()
-    with unhurried(world.store) as writer, transaction(writer.ledger):
-        writer.ledger.execute("INSERT INTO tombstones VALUES ('s1', 'forgotten', 0)")
-        writer.ledger.execute(
+    with unhurried(world.store) as writer, transaction(writer._ledger):
+        writer._ledger.execute("INSERT INTO tombstones VALUES ('s1', 'forgotten', 0)")
+        writer._ledger.execute(
             "INSERT INTO chunks (chunk_id, path, source, start_line, end_line, hash, model, text, updated_at_ms) "
             "VALUES ('empty', 'MEMORY.md', 'memory', 1, 1, 'h', ?, '', 0)",
             (world.embedder.identity.name,),
         )
-        writer.ledger.execute("INSERT INTO vectors SELECT 'empty', dimensions, embedding FROM vectors LIMIT 1")
+        writer._ledger.execute("INSERT INTO vectors SELECT 'empty', dimensions, embedding FROM vectors LIMIT 1")
     for embedder in (None, world.embedder):
         hits = search(world.store, CANARY, embedder=embedder, limit=50)
         assert "sessions/main/s1.jsonl" not in paths(hits)
@@ -199,10 +199,10 @@ def test_a_store_that_cannot_be_written_can_be_searched(world: World, monkeypatc
     def refuse(file: LedgerFile) -> None:
         raise RefusedError("a read-only directory")
 
-    before = sorted(path.name for path in Path(world.store.layout.ledger.path).parent.iterdir())
+    before = sorted(path.name for path in Path(world.store._layout.ledger.path).parent.iterdir())
     monkeypatch.setattr(LedgerFile, "writing", refuse)
     assert len(search(world.store, TWIN, embedder=world.embedder)) == 5
-    assert sorted(path.name for path in Path(world.store.layout.ledger.path).parent.iterdir()) == before
+    assert sorted(path.name for path in Path(world.store._layout.ledger.path).parent.iterdir()) == before
 
 
 def test_an_empty_index_finds_nothing(world: World) -> None:

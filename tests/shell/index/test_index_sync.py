@@ -164,7 +164,7 @@ def test_report_B47_after_a_purge_no_read_path_finds_anything(world: World) -> N
     assert world.finds(TWIN)
     snapshot = world.store.snapshot()
     assert not any(CANARY in chunk.text for chunk in snapshot.chunks.rows())
-    held = [rows(world.store.layout.ledger, table) for table in tables(world.store.layout.ledger)]
+    held = [rows(world.store._layout.ledger, table) for table in tables(world.store._layout.ledger)]
     assert CANARY not in repr(held)
     assert snapshot.cache_rows == 0
 
@@ -176,14 +176,14 @@ def test_report_B53_a_rebuild_from_what_remains_brings_nothing_back(world: World
         again(world.store, world.embedder, world.reader)
         assert not world.finds(CANARY)
         assert world.finds(TWIN)
-        assert not any(CANARY in repr(row) for table in INDEX_TABLES for row in rows(world.store.layout.ledger, table))
+        assert not any(CANARY in repr(row) for table in INDEX_TABLES for row in rows(world.store._layout.ledger, table))
 
 
 def test_report_B60_no_byte_of_the_words_is_left_in_any_file_of_the_ledger(world: World) -> None:
     world.sync()
-    ledger = Path(world.store.layout.ledger.path)
+    ledger = Path(world.store._layout.ledger.path)
     assert CANARY.encode() in ledger.read_bytes()
-    vector = next(bytes(row[2]) for row in rows(world.store.layout.ledger, "vectors"))  # type: ignore[call-overload]
+    vector = next(bytes(row[2]) for row in rows(world.store._layout.ledger, "vectors"))  # type: ignore[call-overload]
     assert vector in ledger.read_bytes()
     world.forget("s1")
     for path in ledger.parent.iterdir():
@@ -198,10 +198,10 @@ def test_report_B65_a_source_that_goes_leaves_no_row_in_any_table(world: World) 
     (world.workspace / "MEMORY.md").unlink()
     world.chats.clear()
     world.sync()
-    left = {table: len(rows(world.store.layout.ledger, table)) for table in ("chunks", "chunk_provenance", "vectors")}
+    left = {table: len(rows(world.store._layout.ledger, table)) for table in ("chunks", "chunk_provenance", "vectors")}
     assert left == {"chunks": 0, "chunk_provenance": 0, "vectors": 0}
-    assert rows(world.store.layout.ledger, "sources") == []
-    assert rows(world.store.layout.ledger, "chunks_text_docsize") == []
+    assert rows(world.store._layout.ledger, "sources") == []
+    assert rows(world.store._layout.ledger, "chunks_text_docsize") == []
 
 
 def test_report_B38_the_cache_of_an_abandoned_rebuild_is_never_written(world: World) -> None:
@@ -210,7 +210,7 @@ def test_report_B38_the_cache_of_an_abandoned_rebuild_is_never_written(world: Wo
 
 
 def test_report_B37_a_rebuild_that_is_abandoned_leaves_no_file(world: World) -> None:
-    top = Path(world.store.layout.directory)
+    top = Path(world.store._layout.directory)
     before = sorted(str(path) for path in top.rglob("*"))
     prepare_index(world.store, world.embedder, world.reader, rebuild=True)
     assert sorted(str(path) for path in top.rglob("*")) == before
@@ -218,28 +218,28 @@ def test_report_B37_a_rebuild_that_is_abandoned_leaves_no_file(world: World) -> 
 
 def test_report_B36_a_publication_that_fails_half_way_changes_nothing(world: World) -> None:
     world.sync()
-    before = {table: rows(world.store.layout.ledger, table) for table in INDEX_TABLES}
+    before = {table: rows(world.store._layout.ledger, table) for table in INDEX_TABLES}
     world.say("s1", "more")
     world.write("memory/a.md", "alpha\n")
     prepared = prepare_index(world.store, world.embedder, world.reader)
-    *effects, last = prepared.plan.effects
+    *effects, last = prepared._plan.effects
     broken: Any = evolve(cast("Any", last), chunks=(*cast("Any", last).chunks, None))
     with pytest.raises(AttributeError):
-        publish_index(world.store, evolve(prepared, plan=evolve(prepared.plan, effects=(*effects, broken))))
-    assert {table: rows(world.store.layout.ledger, table) for table in INDEX_TABLES} == before
+        publish_index(world.store, evolve(prepared, plan=evolve(prepared._plan, effects=(*effects, broken))))
+    assert {table: rows(world.store._layout.ledger, table) for table in INDEX_TABLES} == before
 
 
 def test_without_an_embedder_there_is_full_text_and_with_another_model_everything_is_embedded_anew(
     world: World,
 ) -> None:
     sync_index(world.store, None, world.reader)
-    assert {row[7] for row in rows(world.store.layout.ledger, "chunks")} == {FULL_TEXT_ONLY}
+    assert {row[7] for row in rows(world.store._layout.ledger, "chunks")} == {FULL_TEXT_ONLY}
     assert any(TWIN in hit.text for hit in search(world.store, TWIN))
     world.sync()
-    assert len(rows(world.store.layout.ledger, "vectors")) == len(rows(world.store.layout.ledger, "chunks"))
+    assert len(rows(world.store._layout.ledger, "vectors")) == len(rows(world.store._layout.ledger, "chunks"))
     world.embedder = ToyEmbedder(dimensions=32)
     assert len(world.sync().published) == 3
-    assert {row[1] for row in rows(world.store.layout.ledger, "vectors")} == {32}
+    assert {row[1] for row in rows(world.store._layout.ledger, "vectors")} == {32}
     assert reconcile(world.store).vector_missing == ()
 
 

@@ -43,12 +43,12 @@ class World:
 
     def again(self) -> World:
         """The same, opened by another process."""
-        layout = self.store.layout
+        layout = self.store._layout
         return evolve(self, store=hasty(open_store(layout.directory, layout.agent_id)))
 
     @property
     def workspace(self) -> Path:
-        return Path(self.store.layout.workspace)
+        return Path(self.store._layout.workspace)
 
     def say(self, session_id: str, text: str, *, owner: bool = True, **metadata: object) -> None:
         if session_id not in self.chats:

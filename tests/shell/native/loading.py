@@ -67,7 +67,7 @@ def hasty(store: NativeStore, clock: Clock | None = None) -> NativeStore:
 def unhurried(store: NativeStore) -> Iterator[NativeWriter]:
     """A writer of that store whose commits do not wait for the disk."""
     with store.exclusive() as writer:
-        for connection in (writer.ledger, writer.shared):
+        for connection in (writer._ledger, writer._shared):
             list(connection.execute("PRAGMA synchronous = OFF"))
         yield writer
 
@@ -96,9 +96,9 @@ def fresh_store(directory: Path, agent_id: str = "main") -> NativeStore:
 
 def copied(store: NativeStore, directory: Path) -> NativeStore:
     """The store as a crash at this moment would leave it: what is on disk, in another place."""
-    top = Path(store.layout.directory).parent
+    top = Path(store._layout.directory).parent
     shutil.copytree(top, directory, symlinks=True, ignore=shutil.ignore_patterns("*-shm"))
-    return hasty(open_store(directory / "state", store.layout.agent_id))
+    return hasty(open_store(directory / "state", store._layout.agent_id))
 
 
 def write_snapshot(
@@ -106,12 +106,12 @@ def write_snapshot(
 ) -> MemorySnapshot:
     """Write a snapshot into an empty store, and return it as that store holds it."""
     for file in (*snapshot.files, *snapshot.corpus):
-        _write_file(Path(store.layout.workspace), file)
+        _write_file(Path(store._layout.workspace), file)
     with unhurried(store) as writer:
-        with transaction(writer.ledger):
-            _write_agent_part(writer.ledger, snapshot, tuple(sessions))
-        with transaction(writer.shared):
-            _write_shared_part(writer.shared, snapshot)
+        with transaction(writer._ledger):
+            _write_agent_part(writer._ledger, snapshot, tuple(sessions))
+        with transaction(writer._shared):
+            _write_shared_part(writer._shared, snapshot)
     return canonical(evolve(snapshot, store=store.identity, stale_copies=(), sibling_keys=frozenset(), events=()))
 
 

@@ -165,7 +165,7 @@ def test_a_key_has_one_live_session(store: NativeStore) -> None:
     assert states(store) == {"s0": "retained", "s1": "live"}
     store.record_session(SessionRecord("main", "keyless-1"))
     store.record_session(SessionRecord("main", "keyless-2"))
-    with store.layout.ledger.writing() as connection, pytest.raises(apsw.ConstraintError):  # nor by another way
+    with store._layout.ledger.writing() as connection, pytest.raises(apsw.ConstraintError):  # nor by another way
         connection.execute("UPDATE sessions SET state = 'live'")
 
 
@@ -204,7 +204,7 @@ def test_B56_deleting_is_idempotent_and_a_late_writer_does_not_lift_the_exclusio
     store.record_session(session)
     forget(store, Selectors(sessions=["s1"]))
     assert store.delete_session("s1")
-    assert (store.catalogue(), rows(store.layout.ledger, "participants")) == ((), [])
+    assert (store.catalogue(), rows(store._layout.ledger, "participants")) == ((), [])
     after_delete = store.snapshot()
     store.record_session(session)  # the late writer
     assert decide_admission(store.catalogue()[0], AdmissionPolicy(), store.forgotten(["s1"])).reason == "forgotten"
@@ -244,11 +244,11 @@ def test_case_G12_a_tombstone_that_is_there_keeps_its_time(store: NativeStore) -
     clock = Clock()
     store = hasty(store, clock)
     forget(store, Selectors(sessions=["s1"]))
-    first = rows(store.layout.ledger, "tombstones")
+    first = rows(store._layout.ledger, "tombstones")
     assert [row[:2] for row in first] == [("s1", "forgotten")]
     clock.now += 60
     forget(store, Selectors(sessions=["s1"]))
-    assert rows(store.layout.ledger, "tombstones") == first
+    assert rows(store._layout.ledger, "tombstones") == first
     assert store.snapshot().revision == 2
 
 
@@ -316,7 +316,7 @@ def test_a_participant_that_is_no_identity_is_refused_by_name(wrong: Any) -> Non
 
 
 def test_a_record_is_written_whole_or_not_at_all(store: NativeStore) -> None:
-    with store.layout.ledger.writing() as connection:
+    with store._layout.ledger.writing() as connection:
         connection.execute(
             "CREATE TRIGGER full_disk BEFORE INSERT ON participants BEGIN SELECT raise(ABORT, 'the disk is full'); END"
         )

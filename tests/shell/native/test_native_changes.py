@@ -61,7 +61,7 @@ class Host:
 
 
 def marks(store: NativeStore) -> dict[object, object]:
-    return {row[0]: row[3] for row in rows(store.layout.ledger, "transcripts")}
+    return {row[0]: row[3] for row in rows(store._layout.ledger, "transcripts")}
 
 
 def test_what_did_not_change_is_not_asked_for_and_changes_no_byte(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_checkpoint_goes_with_its_session_though_the_others_did_not_change(tmp
     host.store.delete_session("a")
     host.grow("b")
     host.sweep()
-    assert [row[0] for row in rows(host.store.layout.shared, "checkpoints")] == ["main:sessions/main/b"]
+    assert [row[0] for row in rows(host.store._layout.shared, "checkpoints")] == ["main:sessions/main/b"]
 
 
 def test_sweeps_of_any_length_bring_the_same_lines(tmp_path: Path) -> None:

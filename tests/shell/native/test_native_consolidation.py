@@ -82,7 +82,7 @@ def run(store: NativeStore, model: Model = merging, **options: Any) -> Consolida
 
 
 def memory(store: NativeStore) -> str:
-    path = Path(store.layout.workspace, "MEMORY.md")
+    path = Path(store._layout.workspace, "MEMORY.md")
     return path.read_text("utf-8") if path.exists() else ""
 
 
@@ -118,8 +118,10 @@ def test_case_F3_a_merge_keeps_both_sessions_and_either_takes_the_survivor_along
     forget(merged, Selectors(sessions=["s1"]))
     assert TEA not in memory(merged)
     assert promotion_keys(memory(merged)) == ("other",)
-    assert rows(merged.layout.ledger, "transfers") == []
-    everywhere = "".join(path.read_text("utf-8") for path in Path(merged.layout.workspace).rglob("*") if path.is_file())
+    assert rows(merged._layout.ledger, "transfers") == []
+    everywhere = "".join(
+        path.read_text("utf-8") for path in Path(merged._layout.workspace).rglob("*") if path.is_file()
+    )
     assert "/s1#" not in everywhere
     assert {row.entry_key for row in merged.snapshot().origins.rows()} == {"other"}
 
@@ -271,7 +273,7 @@ def test_report_B54_B10_a_session_that_is_forgotten_while_the_model_thinks_is_in
 
 def test_report_B21_an_edit_while_the_model_thinks_is_seen_under_the_lock(merged: NativeStore) -> None:
     def edited(request: ConsolidationRequest) -> list[Decision]:
-        path = Path(merged.layout.workspace, "MEMORY.md")
+        path = Path(merged._layout.workspace, "MEMORY.md")
         path.write_text(path.read_text("utf-8").replace(TEA, TEA + " (really)") + "\nby hand\n", "utf-8")
         return list(merging(request))
 
@@ -331,7 +333,7 @@ class Renames:
             if self.how == "committed":
                 CALLS.rename(source, target, **held)
             if self.how == "unknown":
-                Path(self.store.layout.workspace, "MEMORY.md").write_text("something else", "utf-8")
+                Path(self.store._layout.workspace, "MEMORY.md").write_text("something else", "utf-8")
             raise OSError(errno.EIO, "input/output error")
         CALLS.rename(source, target, **held)
 
@@ -348,7 +350,7 @@ def test_case_F6_report_B09_B08_what_a_failed_replacement_means_for_the_lineage(
     merged: NativeStore, how: str, outcome: PublicationOutcome, kept: bool
 ) -> None:
     renames = Renames(how, merged)
-    broken = evolve(merged, calls=evolve(merged.calls, rename=renames))
+    broken = evolve(merged, calls=evolve(merged._calls, rename=renames))
     with pytest.raises(PublicationError) as raised:
         run(broken)
     assert raised.value.outcome is outcome
@@ -367,7 +369,7 @@ def test_case_F6_report_B09_B08_what_a_failed_replacement_means_for_the_lineage(
 def test_case_F6_report_B21_a_file_that_changed_before_the_rename_is_refused_and_appended_to(
     merged: NativeStore,
 ) -> None:
-    path = Path(merged.layout.workspace, "MEMORY.md")
+    path = Path(merged._layout.workspace, "MEMORY.md")
 
     class Editing(Interfering):
         def before(self, effect: object) -> None:
@@ -392,7 +394,7 @@ def test_a_diary_that_cannot_be_written_is_a_warning(merged: NativeStore) -> Non
             raise OSError(errno.EIO, "input/output error")
         CALLS.rename(source, target, **held)
 
-    report = run(evolve(merged, calls=evolve(merged.calls, rename=refuse)))
+    report = run(evolve(merged, calls=evolve(merged._calls, rename=refuse)))
     assert report.merged == ("candidate",)
     assert [warning.split(":")[0] for warning in report.warnings] == ["no excerpt was left in the diary"]
     assert TEA not in "".join(report.warnings)
@@ -522,13 +524,15 @@ def test_I15_forgetting_and_pruning_reach_the_same_edges_in_ledger_and_model(
 
 def test_a_ledger_of_the_first_schema_gets_the_table(tmp_path: Path) -> None:
     store = fresh_store(tmp_path / "store")
-    first = evolve(store.layout.agent_schema, steps=store.layout.agent_schema.steps[:1])
-    path = Path(store.layout.ledger.path)
+    first = evolve(store._layout.agent_schema, steps=store._layout.agent_schema.steps[:1])
+    path = Path(store._layout.ledger.path)
     path.unlink()
-    old = evolve(store.layout, agent_schema=first)
+    old = evolve(store._layout, agent_schema=first)
 
     def remember(connection: Any) -> None:
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", [("agent", "main"), ("workspace", store.layout.place)])
+        connection.executemany(
+            "INSERT INTO meta VALUES (?, ?)", [("agent", "main"), ("workspace", store._layout.place)]
+        )
 
     old.ledger.create(remember)
     assert store.snapshot().transfers == ()

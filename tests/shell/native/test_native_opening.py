@@ -32,7 +32,7 @@ def pragma(file: LedgerFile, name: str) -> object:
 
 
 def ledgers(store: NativeStore) -> tuple[LedgerFile, LedgerFile]:
-    return store.layout.ledger, store.layout.shared
+    return store._layout.ledger, store._layout.shared
 
 
 # --- making ---
@@ -46,7 +46,7 @@ def test_the_first_opening_makes_ledgers_and_a_workspace_private_to_their_owner(
         store.record_session(SessionRecord("main", "s1"))
         with store.exclusive() as writer:
             writer.write(ReplaceText("memory/notes/new.md", None, "new\n"))
-            assert Path(f"{store.layout.ledger.path}-wal").exists()
+            assert Path(f"{store._layout.ledger.path}-wal").exists()
             modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (top, *top.rglob("*"))}
     finally:
         os.umask(before)
@@ -98,7 +98,7 @@ def test_a_process_that_died_before_the_first_table_leaves_no_obstacle(tmp_path:
 def test_a_process_that_died_between_the_ledgers_leaves_no_obstacle(tmp_path: Path) -> None:
     first = open_store(tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / "agents")
-    assert open_store(tmp_path / "store").layout == first.layout
+    assert open_store(tmp_path / "store")._layout == first._layout
 
 
 def test_openers_that_come_at_once_make_one_store(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_openers_that_come_at_once_make_one_store(tmp_path: Path) -> None:
         with ThreadPoolExecutor(6) as pool:
             stores = list(pool.map(work, ("main", "other") * 3))
         assert {len(store.catalogue()) for store in stores} == {1}
-        assert len({store.layout.shared_directory for store in stores}) == 1
+        assert len({store._layout.shared_directory for store in stores}) == 1
 
 
 def test_an_unusable_directory_is_one_clear_error(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_D12_two_spellings_of_a_workspace_are_one(tmp_path: Path) -> None:
     a = hasty(open_store(tmp_path / "state", "a", tmp_path / "real"))
     b = hasty(open_store(tmp_path / "state", "b", tmp_path / "link"))
     again = open_store(tmp_path / "state", "a", str(tmp_path / "x" / ".." / "link") + "/")
-    assert a.layout.shared_directory == b.layout.shared_directory == again.layout.shared_directory
+    assert a._layout.shared_directory == b._layout.shared_directory == again._layout.shared_directory
     assert b.identity.workspace_root == str(tmp_path / "real")
     with unhurried(b) as writer:
         writer.write(RecordOrigins("b", (Origin("k", "b", "s"),)))
@@ -149,12 +149,12 @@ def test_D12_two_spellings_of_a_workspace_are_one(tmp_path: Path) -> None:
 def test_D12_the_directory_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
     store = open_store(tmp_path / "real")
     (tmp_path / "link").symlink_to("real")
-    assert open_store(tmp_path / "link").layout == store.layout
+    assert open_store(tmp_path / "link")._layout == store._layout
 
 
 def test_the_workspace_is_remembered_and_another_one_is_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path / "state", workspace=tmp_path / "ws")
-    assert open_store(tmp_path / "state").layout == store.layout
+    assert open_store(tmp_path / "state")._layout == store._layout
     (tmp_path / "other").mkdir()
     with pytest.raises(InputError, match="has its workspace at"):
         open_store(tmp_path / "state", workspace=tmp_path / "other")
@@ -205,7 +205,7 @@ def test_a_workspace_that_is_gone_is_never_taken_for_an_empty_one(tmp_path: Path
 
 def test_a_shared_ledger_that_is_gone_is_damage(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store")
-    shutil.rmtree(store.layout.shared_directory)
+    shutil.rmtree(store._layout.shared_directory)
     with pytest.raises(CorruptStoreError, match="shared ledger"):
         open_store(tmp_path / "store")
 
@@ -241,7 +241,7 @@ def test_secure_delete_is_on_and_every_commit_durable_on_every_connection_that_w
         assert pragma(file, "synchronous") == 2
         assert pragma(file, "foreign_keys") == 1
     with hasty(open_store(tmp_path)).exclusive() as writer:
-        for connection in (writer.ledger, writer.shared):
+        for connection in (writer._ledger, writer._shared):
             assert next(iter(connection.execute("PRAGMA secure_delete")))[0] == 1
 
 
@@ -251,7 +251,7 @@ def test_B61_secure_delete_is_on_in_every_full_text_table(tmp_path: Path) -> Non
         for name, sql in rows(file, "(SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%')"):
             assert "fts5" in str(sql).lower()
             assert ("secure-delete", 1) in rows(file, f"{name}_config")
-    assert rows(store.layout.ledger, "chunks_text_config")
+    assert rows(store._layout.ledger, "chunks_text_config")
 
 
 def test_what_was_deleted_has_left_the_bytes_of_the_ledger(tmp_path: Path) -> None:
@@ -260,20 +260,20 @@ def test_what_was_deleted_has_left_the_bytes_of_the_ledger(tmp_path: Path) -> No
     with unhurried(store) as writer:
         for number in range(400):
             text = f"common words {canaries[number // 100] if number % 100 == 0 else 'filler'} number {number}"
-            writer.ledger.execute(
+            writer._ledger.execute(
                 "INSERT INTO chunks (chunk_id, path, source, start_line, end_line, hash, model, text, updated_at_ms) "
                 "VALUES (?, 'p', 'memory', 1, 1, 'h', 'm', ?, 0)",
                 (f"c{number}", text),
             )
-    raw = Path(store.layout.ledger.path).read_bytes()
+    raw = Path(store._layout.ledger.path).read_bytes()
     assert all(canary.encode() in raw for canary in canaries)
-    with store.layout.ledger.writing() as connection:
+    with store._layout.ledger.writing() as connection:
         for number in range(0, 400, 100):
             connection.execute("DELETE FROM chunks WHERE chunk_id = ?", (f"c{number}",))
-    raw = Path(store.layout.ledger.path).read_bytes()
+    raw = Path(store._layout.ledger.path).read_bytes()
     assert not any(canary.encode() in raw for canary in canaries)
     assert b"filler" in raw
-    assert not Path(store.layout.ledger.path + "-wal").exists()
+    assert not Path(store._layout.ledger.path + "-wal").exists()
 
 
 NEXT = "CREATE TABLE later (x TEXT) STRICT; INSERT INTO later SELECT session_id FROM sessions;"
@@ -282,7 +282,7 @@ NEXT = "CREATE TABLE later (x TEXT) STRICT; INSERT INTO later SELECT session_id 
 def newer(store: NativeStore, *steps: str) -> NativeStore:
     """The store as the next version of memprov would see it."""
     schema = evolve(AGENT_LEDGER, steps=(*AGENT_LEDGER.steps, *steps))
-    return evolve(store, layout=evolve(store.layout, agent_schema=schema))
+    return evolve(store, layout=evolve(store._layout, agent_schema=schema))
 
 
 def test_an_older_ledger_is_brought_up_to_date_by_the_first_write(tmp_path: Path) -> None:
@@ -290,15 +290,15 @@ def test_an_older_ledger_is_brought_up_to_date_by_the_first_write(tmp_path: Path
     store.record_session(SessionRecord("main", "s1"))
     later = newer(store, NEXT, "ALTER TABLE later ADD COLUMN y INTEGER")
     later.record_session(SessionRecord("main", "s2"))
-    assert rows(store.layout.ledger, "later") == [("s1", None)]
-    assert pragma(later.layout.ledger, "user_version") == AGENT_LEDGER.version + 2
+    assert rows(store._layout.ledger, "later") == [("s1", None)]
+    assert pragma(later._layout.ledger, "user_version") == AGENT_LEDGER.version + 2
     assert [s.session_id for s in later.catalogue()] == ["s1", "s2"]
 
 
 def test_what_fills_a_new_ledger_is_not_added_to_an_older_one(tmp_path: Path) -> None:
     store = fresh_store(tmp_path / "store")
     filled: list[str] = []
-    for file in (newer(store, NEXT).layout.ledger, LedgerFile(str(tmp_path / "new.sqlite"), AGENT_LEDGER)):
+    for file in (newer(store, NEXT)._layout.ledger, LedgerFile(str(tmp_path / "new.sqlite"), AGENT_LEDGER)):
         file.create(lambda connection: filled.append(connection.filename))
     assert filled == [str(tmp_path / "new.sqlite")]
 
@@ -307,10 +307,10 @@ def test_I3_an_older_ledger_is_read_without_being_changed(tmp_path: Path) -> Non
     store = fresh_store(tmp_path / "store")
     store.record_session(SessionRecord("main", "s1", hook_source="gmail"))
     later = newer(store, NEXT, "UPDATE sessions SET hook_source = 'email'")
-    before = Path(store.layout.ledger.path).read_bytes()
+    before = Path(store._layout.ledger.path).read_bytes()
     assert preview(later, Selectors(hook_sources=["email"])).report.session_ids == ("s1",)
     assert not preview(store, Selectors(hook_sources=["email"])).report.session_ids
-    assert Path(store.layout.ledger.path).read_bytes() == before
+    assert Path(store._layout.ledger.path).read_bytes() == before
 
 
 def test_a_step_that_fails_leaves_the_old_schema_whole(tmp_path: Path) -> None:
@@ -319,8 +319,8 @@ def test_a_step_that_fails_leaves_the_old_schema_whole(tmp_path: Path) -> None:
     later = newer(store, NEXT, "CREATE TABLE later (z TEXT) STRICT")
     with pytest.raises(RefusedError, match="later already exists"):
         later.record_session(SessionRecord("main", "s2"))
-    assert "later" not in tables(store.layout.ledger)
-    assert pragma(store.layout.ledger, "user_version") == AGENT_LEDGER.version
+    assert "later" not in tables(store._layout.ledger)
+    assert pragma(store._layout.ledger, "user_version") == AGENT_LEDGER.version
     assert [s.session_id for s in store.catalogue()] == ["s1"]
 
 
@@ -329,13 +329,13 @@ def test_a_step_that_leaves_rows_without_their_parents_is_refused(tmp_path: Path
     later = newer(store, "INSERT INTO participants VALUES ('nobody', 'p', '{}')")
     with pytest.raises(CorruptStoreError, match="participants"):
         later.record_session(SessionRecord("main", "s1"))
-    assert not rows(store.layout.ledger, "participants")
+    assert not rows(store._layout.ledger, "participants")
 
 
 def test_a_newer_ledger_is_refused_by_every_use(tmp_path: Path) -> None:
     store = fresh_store(tmp_path / "store")
     newer(store, NEXT).record_session(SessionRecord("main", "s1"))
-    before = Path(store.layout.ledger.path).read_bytes()
+    before = Path(store._layout.ledger.path).read_bytes()
     for use in (
         lambda: open_store(tmp_path / "store" / "state"),
         store.catalogue,
@@ -348,7 +348,7 @@ def test_a_newer_ledger_is_refused_by_every_use(tmp_path: Path) -> None:
             match=f"version {AGENT_LEDGER.version + 1}; this memprov knows versions up to {AGENT_LEDGER.version}",
         ):
             use()
-    assert Path(store.layout.ledger.path).read_bytes() == before
+    assert Path(store._layout.ledger.path).read_bytes() == before
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -372,11 +372,11 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path, part: int) -> 
 @pytest.mark.parametrize("content", [b"# Notes\n" * 600, b"SQLite format 3\0" + b"\xff" * 4096])
 def test_what_is_no_database_is_damage_and_not_absence(tmp_path: Path, content: bytes) -> None:
     store = hasty(open_store(tmp_path))
-    Path(store.layout.ledger.path).write_bytes(content)
+    Path(store._layout.ledger.path).write_bytes(content)
     with pytest.raises(CorruptStoreError):
         open_store(tmp_path)
     with pytest.raises(CorruptStoreError):
         store.snapshot()
     with pytest.raises(RefusedError):
         store.record_session(SessionRecord("main", "s1"))
-    assert Path(store.layout.ledger.path).read_bytes() == content
+    assert Path(store._layout.ledger.path).read_bytes() == content

@@ -153,13 +153,13 @@ def everything(store: NativeStore) -> tuple[object, ...]:
     """What is in the store, but for where it is and for times."""
     snapshot = evolve(canonical(store.snapshot()), store=SNAPSHOT.store)
     files = {
-        str(path.relative_to(store.layout.workspace)): (path.read_bytes(), path.stat().st_mode)
-        for path in Path(store.layout.workspace).rglob("*")
+        str(path.relative_to(store._layout.workspace)): (path.read_bytes(), path.stat().st_mode)
+        for path in Path(store._layout.workspace).rglob("*")
         if path.is_file()
     }
     counts = {
         (file.schema.title, name): len(rows(file, name))
-        for file in (store.layout.ledger, store.layout.shared)
+        for file in (store._layout.ledger, store._layout.shared)
         for name in tables(file)
         if name not in ("receipts", "meta")  # each run testifies to itself, and a watched store to none
     }
@@ -253,12 +253,12 @@ def test_I5_D19_a_process_that_dies_inside_leaves_no_lock_behind(store: NativeSt
     copy = copied(store, tmp_path / "copy")
     forget(store, SELECTORS)
     script = _DIE.format(root=str(Path(__file__).parents[3]))
-    died = subprocess.run([sys.executable, "-c", script, copy.layout.directory, CHOSEN, "4"], check=False)
+    died = subprocess.run([sys.executable, "-c", script, copy._layout.directory, CHOSEN, "4"], check=False)
     assert died.returncode == 9
-    assert Path(copy.layout.lock).read_text()  # it did not come to tidy up
-    slept = len(copy.sleep.__self__.slept)  # type: ignore[attr-defined]
+    assert Path(copy._layout.lock).read_text()  # it did not come to tidy up
+    slept = len(copy._sleep.__self__.slept)  # type: ignore[attr-defined]
     forget(copy, SELECTORS)
-    assert len(copy.sleep.__self__.slept) - slept < 20  # type: ignore[attr-defined]  # no waiting for the lock
+    assert len(copy._sleep.__self__.slept) - slept < 20  # type: ignore[attr-defined]  # no waiting for the lock
     assert everything(copy) == everything(store)
 
 
@@ -289,10 +289,10 @@ def shared_by_two(tmp_path: Path) -> tuple[NativeStore, NativeStore]:
 
 def test_I11_B06_one_agents_purge_leaves_anothers_rows_and_does_not_hide_them(tmp_path: Path) -> None:
     a, b = shared_by_two(tmp_path)
-    ledger = {name: rows(b.layout.ledger, name) for name in tables(b.layout.ledger)}
+    ledger = {name: rows(b._layout.ledger, name) for name in tables(b._layout.ledger)}
     assert preview(a, Selectors(sessions=["s1"])).report.artifacts.memory_files == 1
     forget(a, Selectors(sessions=["s1"]))
-    assert {name: rows(b.layout.ledger, name) for name in tables(b.layout.ledger)} == ledger
+    assert {name: rows(b._layout.ledger, name) for name in tables(b._layout.ledger)} == ledger
     assert "tea" not in (tmp_path / "store" / "workspace" / "MEMORY.md").read_text()
     plan = preview(b, Selectors(sessions=["s1"]))
     artifacts = plan.report.artifacts
@@ -326,11 +326,11 @@ def test_D12_agents_of_one_workspace_share_its_lock(tmp_path: Path) -> None:
 def test_D11_B80_three_hundred_thousand_ids_in_one_transaction_each(tmp_path: Path) -> None:
     store = fresh_store(tmp_path / "store")
     ids = tuple(f"s{number:06}" for number in range(300_001))
-    with unhurried(store) as writer, transaction(writer.ledger):
-        many = writer.ledger.executemany
+    with unhurried(store) as writer, transaction(writer._ledger):
+        many = writer._ledger.executemany
         many("INSERT INTO origins VALUES (?, ?, NULL, 'agent', 0)", ((f"k{name}", name) for name in ids[::30]))
         many("INSERT INTO origins VALUES (?, 'other', NULL, 'agent', 0)", [("kept",)])
-        add_chunks(writer.ledger, dict.fromkeys(ids[::100], ""))
+        add_chunks(writer._ledger, dict.fromkeys(ids[::100], ""))
     keys = tuple(f"k{name}" for name in ids[::30])
     with unhurried(store) as writer:
         basis = writer.snapshot().origins.basis(ids, keys)
@@ -349,8 +349,8 @@ def test_few_and_many_chunks_leave_the_full_text_as_if_they_had_never_been_there
     store = fresh_store(tmp_path / "store")
     texts = {f"c{number:03}": f"common zebra{number:03}q words" for number in range(900)}
     with unhurried(store) as writer:
-        add_chunks(writer.ledger, texts)
-        writer.ledger.execute(
+        add_chunks(writer._ledger, texts)
+        writer._ledger.execute(
             "INSERT INTO chunks_text (chunks_text, rowid, text) "
             "SELECT 'delete', chunk_rowid, text FROM chunks WHERE chunk_id = 'c899'"
         )
@@ -361,11 +361,11 @@ def test_few_and_many_chunks_leave_the_full_text_as_if_they_had_never_been_there
         assert revision > before  # an index that was being rebuilt cannot be published
         assert writer.apply(PurgeIndex(dropped, ()), Basis(lineage_digest(()), (), ()))
         assert writer.snapshot().revision == revision  # nothing was left to do, and nothing was done
-        hits = writer.ledger.execute("SELECT count(*) FROM chunks_text WHERE chunks_text MATCH 'common'")
+        hits = writer._ledger.execute("SELECT count(*) FROM chunks_text WHERE chunks_text MATCH 'common'")
         assert next(iter(hits)) == (899 - gone,)
         chunks = {chunk.id: chunk.full_text for chunk in writer.snapshot().chunks.rows()}
         assert chunks == {name: name != "c899" for name in texts if name not in dropped}
-    raw = Path(store.layout.ledger.path).read_bytes()
+    raw = Path(store._layout.ledger.path).read_bytes()
     assert not any(texts[name].split()[1].encode() in raw for name in dropped)
     assert texts["c000"].split()[1].encode() in raw
 
@@ -392,7 +392,7 @@ def test_B10_lineage_that_is_added_while_a_purge_prepares_is_found(tmp_path: Pat
         # Another agent's merge hands on origins without this agent's lock being free: a writer that does not ask.
         if when == "before" and isinstance(effect, RecordTombstones | PurgeIndex) and not added:
             added.append("k2")
-            with store.layout.ledger.writing() as connection:
+            with store._layout.ledger.writing() as connection:
                 connection.execute("INSERT INTO origins VALUES ('k2', 's1', NULL, 'agent', 0)")
                 connection.execute("INSERT INTO origins VALUES ('k2', 's9', NULL, 'agent', 0)")
 
@@ -411,12 +411,12 @@ def test_B12_a_key_that_is_made_again_starts_fresh(tmp_path: Path) -> None:
     origins = OriginTable.from_rows([Origin("k1", "main", "s1"), Origin("k2", "main", "s2")])
     recall = (RecallEntry("k1", "memory/x.md", "tea"), RecallEntry("k2", "memory/x.md", "coffee"))
     write_snapshot(store, evolve(MemorySnapshot(store.identity), origins=origins, recall=recall, signals=("k1", "k2")))
-    signals = rows(store.layout.shared, "signals")
+    signals = rows(store._layout.shared, "signals")
     plan = preview(store, Selectors(sessions=["s1"]))
     names = [type(effect) for effect in plan.effects]
     assert names.index(DropSignals) < names.index(DropRecall)
     forget(store, Selectors(sessions=["s1"]))
-    assert rows(store.layout.shared, "signals") == [row for row in signals if row[0] == "k2"]
+    assert rows(store._layout.shared, "signals") == [row for row in signals if row[0] == "k2"]
     with unhurried(store) as writer:
         writer.write(RecordOrigins("main", (Origin("k1", "main", "s2"),)))
         writer.write(StageEntries((StagedEntry("k1", "memory/x.md", 1, 1, "tea", daily_count=1),)))
@@ -426,29 +426,29 @@ def test_B12_a_key_that_is_made_again_starts_fresh(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["sources", "embedding_cache", "vectors", "chunk_provenance"])
 def test_B36_deletes_over_several_tables_are_one(store: NativeStore, table: str) -> None:
-    with store.layout.ledger.writing() as connection:
+    with store._layout.ledger.writing() as connection:
         connection.execute(f"CREATE TRIGGER fails BEFORE DELETE ON {table} BEGIN SELECT raise(ABORT, 'no space'); END")
-    before = {name: rows(store.layout.ledger, name) for name in tables(store.layout.ledger)}
+    before = {name: rows(store._layout.ledger, name) for name in tables(store._layout.ledger)}
     assert before[table]
     with unhurried(store) as writer:
         sources = tuple((s.path, s.source) for s in writer.snapshot().sources)
         effect = PurgeIndex(tuple(SNAPSHOT.chunks.ids), sources)
         with pytest.raises(PartialError, match="no space"):
             writer.apply(effect, Basis(lineage_digest(()), (), ()))
-    assert {name: rows(store.layout.ledger, name) for name in tables(store.layout.ledger)} == before
-    with store.layout.ledger.writing() as connection:
+    assert {name: rows(store._layout.ledger, name) for name in tables(store._layout.ledger)} == before
+    with store._layout.ledger.writing() as connection:
         connection.execute("DROP TRIGGER fails")
     with unhurried(store) as writer:
         assert writer.apply(effect, Basis(lineage_digest(()), (), ()))
-    after = {name: len(rows(store.layout.ledger, name)) for name in tables(store.layout.ledger)}
+    after = {name: len(rows(store._layout.ledger, name)) for name in tables(store._layout.ledger)}
     assert {after[name] for name in ("chunks", "sources", "embedding_cache", "vectors", "chunk_provenance")} == {0}
-    assert not rows(store.layout.ledger, "chunks_text_docsize")
+    assert not rows(store._layout.ledger, "chunks_text_docsize")
 
 
 def test_B42_a_selector_that_matches_nothing_removes_nothing_and_an_empty_one_is_refused(tmp_path: Path) -> None:
     ana, bo = fresh_store(tmp_path / "store", "ana"), fresh_store(tmp_path / "store", "bo")
     for store, keys in ((ana, ("m1", "m2")), (bo, ("m3",))):
-        agent = store.layout.agent_id
+        agent = store._layout.agent_id
         with unhurried(store) as writer:
             writer.write(RecordOrigins(agent, tuple(Origin(key, agent, f"{agent}-1") for key in keys)))
     forget(ana, Selectors(sessions=["ana-1"]))
@@ -502,13 +502,13 @@ def test_B65_forgetting_a_session_empties_every_table_that_its_memory_is_in(tmp_
         "preimages",
         "transcripts",
     }
-    files = (store.layout.ledger, store.layout.shared)
+    files = (store._layout.ledger, store._layout.shared)
     memory = [(file, name) for file in files for name in tables(file) if name not in kept]
     assert not [name for file, name in memory if not rows(file, name)]  # a new table is to be filled here
     forget(store, Selectors(sessions=["s1"]))
     assert not [name for file, name in memory if rows(file, name)]
-    assert [row[2] for row in rows(store.layout.shared, "preimages")] == [""]
-    assert not rows(store.layout.ledger, "chunks_text_docsize")
+    assert [row[2] for row in rows(store._layout.shared, "preimages")] == [""]
+    assert not rows(store._layout.ledger, "chunks_text_docsize")
 
 
 def test_D1_a_line_of_another_session_stays(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_I3_beside_a_log_with_frames_committed_data_is_read_and_nothing_changes(
     with unhurried(store) as writer:
         writer.write(origin("committed"))
         writer.write(AddSeenHashes("scope", ("a",)))
-        connection = getattr(writer, part)
+        connection = getattr(writer, f"_{part}")
         connection.execute("BEGIN IMMEDIATE")
         list(connection.execute("PRAGMA cache_size = 1"))  # what is not committed is in the log as well
         if part == "ledger":
@@ -65,7 +65,7 @@ def test_I3_beside_a_log_with_frames_committed_data_is_read_and_nothing_changes(
                 "INSERT INTO seen_scopes (scope) VALUES (?)", (("y" * 500 + str(n),) for n in range(500))
             )
         before = fingerprint(tmp_path)
-        assert f"{getattr(store.layout, part).path}-wal" in before
+        assert f"{getattr(store._layout, part).path}-wal" in before
         snapshot = store.snapshot()
         assert (set(snapshot.origins.keys), snapshot.seen_scopes) == ({"committed"}, ("scope",))
         assert preview(store, Selectors(sessions=["s1"])).report.entry_keys == ("committed",)
@@ -77,7 +77,7 @@ def test_I3_a_log_that_a_dead_process_left_is_read_and_left(tmp_path: Path) -> N
     store = fresh_store(tmp_path / "store")
     with unhurried(store) as writer:
         writer.write(origin("k"))
-        raw = {path: path.read_bytes() for path in Path(store.layout.directory).rglob("ledger.sqlite*")}
+        raw = {path: path.read_bytes() for path in Path(store._layout.directory).rglob("ledger.sqlite*")}
     for path, content in raw.items():
         if not path.name.endswith("-shm"):
             path.write_bytes(content)
@@ -142,7 +142,7 @@ def test_texts_that_are_not_unicode_come_back_as_they_were(tmp_path: Path) -> No
 
 def test_a_row_that_no_writer_could_have_made_is_damage(tmp_path: Path) -> None:
     store = fresh_store(tmp_path / "store")
-    connection = apsw.Connection(store.layout.ledger.path)
+    connection = apsw.Connection(store._layout.ledger.path)
     list(connection.execute("PRAGMA ignore_check_constraints = ON"))
     connection.execute("INSERT INTO origins VALUES ('k', 's', NULL, 'saint', 0)")
     connection.close()

@@ -78,10 +78,10 @@ def test_rows_that_would_not_change_are_not_written(store: NativeStore) -> None:
     with unhurried(store) as writer:
         effect = RecordOrigins("main", tuple(Origin(f"k{n}", "main", "s1", None, "agent", 5) for n in range(9)))
         writer.write(effect)
-        before = writer.ledger.total_changes()
+        before = writer._ledger.total_changes()
         writer.write(effect)
         writer.write(RecordOrigins("main", (Origin("k1", "main", "s1", None, "owner", 7),)))
-        assert writer.ledger.total_changes() == before
+        assert writer._ledger.total_changes() == before
 
 
 def test_case_F2_origins_of_two_agents_in_one_call_are_an_error_and_nothing_is_written(store: NativeStore) -> None:
@@ -95,12 +95,12 @@ def test_case_F2_origins_of_two_agents_in_one_call_are_an_error_and_nothing_is_w
 def test_a_merge_hands_on_the_origins_of_every_agent_of_the_workspace(tmp_path: Path) -> None:
     main, other = fresh_store(tmp_path / "store"), fresh_store(tmp_path / "store", "other")
     for store in (main, other):
-        agent = store.layout.agent_id
+        agent = store._layout.agent_id
         with unhurried(store) as writer:
             writer.write(RecordOrigins(agent, (Origin("parent", agent, f"{agent}-session"),)))
     with unhurried(main) as writer:
         for store in (main, other):
-            agent = store.layout.agent_id
+            agent = store._layout.agent_id
             added = transfer_origins(store.snapshot().origins.rows(), [Transfer("survivor", ("parent",))])
             writer.write(RequireAdmitted(agent, [f"{agent}-session"]))
             writer.write(RecordOrigins(agent, added))
@@ -138,7 +138,7 @@ def test_I11_no_agent_of_another_workspace_is_written_to(tmp_path: Path) -> None
 
 
 def test_case_G14_a_file_that_is_not_the_expected_one_is_left(store: NativeStore) -> None:
-    path = Path(store.layout.workspace) / "MEMORY.md"
+    path = Path(store._layout.workspace) / "MEMORY.md"
     path.write_text("edited by hand\n")
     with unhurried(store) as writer:
         for effect in (ReplaceText("MEMORY.md", digest("planned"), "new"), ReplaceText("MEMORY.md", None, "new")):
@@ -153,7 +153,7 @@ def test_case_G14_a_file_that_is_not_the_expected_one_is_left(store: NativeStore
 
 def test_a_corpus_file_is_appended_to_once(store: NativeStore) -> None:
     name = "memory/.dreams/session-corpus/2026-01-01.txt"
-    path = Path(store.layout.workspace) / name
+    path = Path(store._layout.workspace) / name
     path.parent.mkdir(parents=True)
     path.write_text("not ended")
     effect = AppendCorpus(name, digest("not ended"), ("one", "two"))
@@ -167,11 +167,11 @@ def test_B09_a_write_that_the_system_refuses_says_what_became_of_the_file(store:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    broken = evolve(store, calls=evolve(store.calls, write=full))
+    broken = evolve(store, calls=evolve(store._calls, write=full))
     with unhurried(broken) as writer, pytest.raises(PublicationError, match="No space left") as caught:
         writer.write(ReplaceText("MEMORY.md", None, "new"))
     assert caught.value.outcome is PublicationOutcome.NOT_ATTEMPTED
-    assert not list(Path(store.layout.workspace).iterdir())
+    assert not list(Path(store._layout.workspace).iterdir())
 
 
 # --- preimages ---
@@ -222,7 +222,7 @@ def test_what_no_ledger_can_hold_is_an_input_error(store: NativeStore) -> None:
             with pytest.raises(InputError, match="no valid text"):
                 writer.write(effect)
         writer.apply(DropRecall((odd,)), NOTHING)  # there can be no such row
-    assert not rows(store.layout.shared, "recall")
+    assert not rows(store._layout.shared, "recall")
 
 
 def test_effects_of_a_purge_need_a_basis(store: NativeStore) -> None:
@@ -233,9 +233,9 @@ def test_effects_of_a_purge_need_a_basis(store: NativeStore) -> None:
 
 
 def test_a_ledger_that_another_program_keeps_locked_is_an_error_and_not_a_half(store: NativeStore) -> None:
-    blocker = apsw.Connection(store.layout.shared.path)
+    blocker = apsw.Connection(store._layout.shared.path)
     with unhurried(store) as writer:
-        writer.shared.set_busy_timeout(1)
+        writer._shared.set_busy_timeout(1)
         blocker.execute("BEGIN IMMEDIATE")
         with pytest.raises(PartialError, match="could not be changed"):
             writer.write(AddSeenHashes("scope", ("h",)))
@@ -253,11 +253,11 @@ def test_hosts_record_sessions_while_a_purge_holds_the_lock(store: NativeStore) 
 
 def test_F32_a_full_disk_is_told_by_its_name(store: NativeStore) -> None:
     with unhurried(store) as writer:
-        pages = next(iter(writer.shared.execute("PRAGMA page_count")))[0]
-        list(writer.shared.execute(f"PRAGMA max_page_count = {pages}"))
+        pages = next(iter(writer._shared.execute("PRAGMA page_count")))[0]
+        list(writer._shared.execute(f"PRAGMA max_page_count = {pages}"))
         with pytest.raises(PartialError, match="disk is full"):
             writer.write(AddSeenHashes("scope", tuple(f"{n:064}" for n in range(2000))))
-        list(writer.shared.execute("PRAGMA max_page_count = 1000000"))
+        list(writer._shared.execute("PRAGMA max_page_count = 1000000"))
         writer.write(AddSeenHashes("scope", ("h",)))
 
 
@@ -282,7 +282,7 @@ def test_F49_a_refusal_names_the_way_out(store: NativeStore) -> None:
 def test_F32_a_note_of_a_holder_that_makes_no_sense_is_another_process(store: NativeStore) -> None:
     for since in ("1e400", "-1e300", '"now"', "[" * 3000 + "]" * 3000, str(2**63)):
         with store.exclusive():
-            Path(store.layout.lock).write_text(f'{{"pid": 1, "host": "oak", "since": {since}}}')
+            Path(store._layout.lock).write_text(f'{{"pid": 1, "host": "oak", "since": {since}}}')
             with pytest.raises(LockHeldError, match="is held by"), hasty(store).exclusive():
                 pass
 
@@ -291,10 +291,10 @@ def test_F32_a_note_of_a_holder_that_makes_no_sense_is_another_process(store: Na
 
 
 def test_I5_what_an_earlier_run_did_to_files_is_durable_before_evidence_is_dropped(store: NativeStore) -> None:
-    workspace = Path(store.layout.workspace)
+    workspace = Path(store._layout.workspace)
     (workspace / "memory").mkdir()
     synced: list[int] = []
-    watched = evolve(store.calls, sync=lambda fd: synced.append(os.fstat(fd).st_ino))
+    watched = evolve(store._calls, sync=lambda fd: synced.append(os.fstat(fd).st_ino))
     with evolve(store, calls=watched).exclusive():
         assert {path.stat().st_ino for path in (workspace, workspace / "memory")} <= set(synced)
 
@@ -307,7 +307,7 @@ def test_D19_a_lock_whose_holder_was_killed_is_free_at_once(store: NativeStore) 
         "    print('held', flush=True)\n"
         "    signal.pause()\n"
     )
-    holder = subprocess.Popen([sys.executable, "-c", script, store.layout.directory], stdout=subprocess.PIPE)
+    holder = subprocess.Popen([sys.executable, "-c", script, store._layout.directory], stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     clock = Clock()
@@ -323,17 +323,17 @@ def test_D19_a_lock_whose_holder_was_killed_is_free_at_once(store: NativeStore) 
 
 
 def test_a_lock_that_cannot_be_taken_is_one_clear_error(store: NativeStore) -> None:
-    Path(store.layout.lock).unlink(missing_ok=True)
-    Path(store.layout.lock).mkdir()
+    Path(store._layout.lock).unlink(missing_ok=True)
+    Path(store._layout.lock).mkdir()
     with pytest.raises(RefusedError, match="cannot be taken"), store.exclusive():
         pass
 
 
 def test_the_lock_is_taken_before_the_ledgers_are_opened(store: NativeStore) -> None:
     with store.exclusive() as writer:
-        assert os.path.exists(writer.layout.lock)  # noqa: PTH110
-        second = hasty(open_store(store.layout.directory))
-        before = sorted(path.name for path in Path(store.layout.directory).rglob("*"))
+        assert os.path.exists(writer._layout.lock)  # noqa: PTH110
+        second = hasty(open_store(store._layout.directory))
+        before = sorted(path.name for path in Path(store._layout.directory).rglob("*"))
         with pytest.raises(RefusedError), second.exclusive():
             pass
-        assert sorted(path.name for path in Path(store.layout.directory).rglob("*")) == before
+        assert sorted(path.name for path in Path(store._layout.directory).rglob("*")) == before

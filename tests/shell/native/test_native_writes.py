@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> NativeStore:
 
 
 def file(store: NativeStore, path: str = "MEMORY.md") -> Path:
-    found = Path(store.layout.workspace) / path
+    found = Path(store._layout.workspace) / path
     found.parent.mkdir(parents=True, exist_ok=True)
     return found
 
@@ -132,7 +132,7 @@ def test_without_a_block_the_end_is_said_once(store: NativeStore) -> None:
     write = observe(store, "s2")
     write.failed()
     write.done()
-    assert len(rows(store.layout.shared, "writes")) == 1
+    assert len(rows(store._layout.shared, "writes")) == 1
 
 
 def test_of_two_writes_at_once_neither_raises_trust(store: NativeStore) -> None:
@@ -162,7 +162,7 @@ def test_a_file_that_is_deleted_takes_its_records_along(store: NativeStore) -> N
         file(store).write_text("x\n")
     with observe(store, "s2"):
         file(store).unlink()
-    assert not rows(store.layout.shared, "writes")
+    assert not rows(store._layout.shared, "writes")
     with observe(store, "s3") as write:
         file(store).write_text("new\n")
     assert verdict(write) == ("agent", None)
@@ -182,7 +182,7 @@ def test_a_file_that_is_deleted_takes_its_records_along(store: NativeStore) -> N
 def test_B28_a_file_has_one_identity_whatever_leads_to_it(
     store: NativeStore, spelling: Callable[[Path], str | Path]
 ) -> None:
-    workspace = Path(store.layout.workspace)
+    workspace = Path(store._layout.workspace)
     file(store, "memory/notes/a.md").write_text("x\n")
     (workspace.parent / "alias").symlink_to("workspace")
     (workspace / "memory" / "link.md").symlink_to("notes/a.md")
@@ -213,7 +213,7 @@ def test_what_is_no_memory_file_is_refused(store: NativeStore, path: str) -> Non
     file(store, "memory/out.md").symlink_to("/etc/hostname")
     with pytest.raises(InputError, match=r"no memory file|no path"):
         observe(store, path=path)
-    assert not rows(store.layout.shared, "writes")
+    assert not rows(store._layout.shared, "writes")
 
 
 @pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "USER.md", "users/ann/USER.md", "memory/a/.b/c.md"])
@@ -313,7 +313,7 @@ def test_what_the_write_path_records_is_part_of_the_chain(store: NativeStore) ->
 
 
 def test_observing_needs_no_lock(store: NativeStore) -> None:
-    other = hasty(open_store(store.layout.directory))
+    other = hasty(open_store(store._layout.directory))
     with store.exclusive(), observe(other):
         file(other).write_text("x\n")
     assert evolve(store.file_records()["MEMORY.md"]).edited is False

@@ -106,7 +106,7 @@ def test_a_purge_that_stops_part_way_is_testified_to_by_nobody(top: Path) -> Non
 
     store = reopened(top)
     with pytest.raises(PartialError):
-        forget(evolve(store, calls=evolve(store.calls, rename=full_disk)), MONDAY)
+        forget(evolve(store, calls=evolve(store._calls, rename=full_disk)), MONDAY)
     assert receipts(store) == ()
 
 
@@ -116,7 +116,7 @@ def test_what_could_not_be_reached_is_not_complete(top: Path) -> None:
     list(reader.execute("SELECT count(*) FROM origins"))
     store = reopened(top)
     with store.exclusive() as writer:
-        writer.ledger.set_busy_timeout(0)
+        writer._ledger.set_busy_timeout(0)
         plan = preview(store, MONDAY, level="erase")
         for effect in plan.effects:
             writer.apply(effect, plan.basis)
@@ -125,7 +125,7 @@ def test_what_could_not_be_reached_is_not_complete(top: Path) -> None:
 
 
 def tampered(store: NativeStore, statement: str) -> None:
-    connection = apsw.Connection(store.layout.ledger.path)
+    connection = apsw.Connection(store._layout.ledger.path)
     list(connection.execute("PRAGMA foreign_keys = OFF"))
     connection.execute(statement)
     connection.close()
@@ -265,7 +265,7 @@ def test_after_a_damaged_receipt_the_purge_is_done_and_says_that_its_receipt_is_
 @pytest.mark.needs_store("basic")
 @pytest.mark.parametrize("what", ["a link", "a pipe", "a folder", "another file"])
 def test_what_stands_where_the_receipts_belong_is_left_alone_and_named(openclaw: OpenClawStore, what: str) -> None:
-    place = Path(receipts_beside(openclaw.layout.config.agent_database("main").path))
+    place = Path(receipts_beside(openclaw._layout.config.agent_database("main").path))
     target = place.with_name("precious")
     target.write_text("x")
     makers: dict[str, Callable[[], object]] = {

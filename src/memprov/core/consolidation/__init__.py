@@ -6,6 +6,7 @@ trust (I7); what a live entry, preimage, diary, report or index still names is n
 """
 
 from memprov.core.consolidation.decisions import (
+    Action,
     CandidateEntry,
     ConsolidationRequest,
     Decision,
@@ -21,9 +22,10 @@ from memprov.core.consolidation.planning import (
     plan_consolidation,
     plan_request,
 )
-from memprov.core.consolidation.prune import Sibling, named_keys
+from memprov.core.consolidation.prune import SiblingEntries, named_keys
 
 __all__ = [
+    "Action",
     "CandidateEntry",
     "ConsolidationLimits",
     "ConsolidationPlan",
@@ -34,7 +36,7 @@ __all__ = [
     "PriorEntry",
     "Rejected",
     "Rejection",
-    "Sibling",
+    "SiblingEntries",
     "entries_of_interest",
     "named_keys",
     "plan_consolidation",

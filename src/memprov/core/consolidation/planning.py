@@ -27,7 +27,7 @@ from memprov.core.consolidation.decisions import (
     without_comments,
 )
 from memprov.core.consolidation.plan import ConsolidationPlan, ConsolidationReport
-from memprov.core.consolidation.prune import Sibling, plan_prune, prune_candidates
+from memprov.core.consolidation.prune import SiblingEntries, plan_prune, prune_candidates
 from memprov.core.consolidation.text import ResultLine, compose_memory, consolidated_line
 from memprov.core.lineage import (
     Transfer,
@@ -89,7 +89,7 @@ def plan_request(
     entries: Iterable[StagedEntry],
     *,
     now_ms: int,
-    siblings: Iterable[Sibling] = (),
+    siblings: Iterable[SiblingEntries] = (),
     thresholds: Thresholds | None = None,
     limits: ConsolidationLimits | None = None,
 ) -> tuple[ConsolidationRequest, tuple[tuple[str, Gate], ...]]:
@@ -115,7 +115,7 @@ def plan_consolidation(
     asked: Iterable[str],
     now_ms: int,
     today: str,
-    siblings: Iterable[Sibling] = (),
+    siblings: Iterable[SiblingEntries] = (),
     thresholds: Thresholds | None = None,
     limits: ConsolidationLimits | None = None,
 ) -> ConsolidationPlan:
@@ -156,7 +156,7 @@ def plan_consolidation(
 def _gated(
     snapshot: MemorySnapshot,
     entries: Iterable[StagedEntry],
-    siblings: tuple[Sibling, ...],
+    siblings: tuple[SiblingEntries, ...],
     now_ms: int,
     thresholds: Thresholds,
     refused: dict[str, Gate],
@@ -215,7 +215,7 @@ class _Work:
     def __init__(
         self,
         snapshot: MemorySnapshot,
-        siblings: tuple[Sibling, ...],
+        siblings: tuple[SiblingEntries, ...],
         limits: ConsolidationLimits,
         now_ms: int,
         day: str,

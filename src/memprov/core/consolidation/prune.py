@@ -20,7 +20,7 @@ from memprov.core.state import MemorySnapshot
 from memprov.core.text import CommentKind, comments, mentions_promotion
 from memprov.core.writing import DIARY_PATH, PruneOrigins
 
-__all__ = ["MAX_PRUNED", "Sibling", "named_keys", "plan_prune", "prune_candidates"]
+__all__ = ["MAX_PRUNED", "SiblingEntries", "named_keys", "plan_prune", "prune_candidates"]
 
 #: How many entries one run prunes in one ledger.
 MAX_PRUNED = 10_000
@@ -29,7 +29,7 @@ _DIARIES = frozenset({DIARY_PATH, DIARY_PATH.lower()})
 
 
 @frozen
-class Sibling:
+class SiblingEntries:
     """Another agent of the same workspace, as far as a merge touches it.
 
     ``origins`` are its rows of the entries in question, ``indexed`` the entries that its index shows, ``forgotten``
@@ -59,7 +59,11 @@ def prune_candidates(snapshot: MemorySnapshot) -> frozenset[str]:
 
 
 def plan_prune(
-    snapshot: MemorySnapshot, candidates: Iterable[str], *, siblings: Iterable[Sibling] = (), limit: int = MAX_PRUNED
+    snapshot: MemorySnapshot,
+    candidates: Iterable[str],
+    *,
+    siblings: Iterable[SiblingEntries] = (),
+    limit: int = MAX_PRUNED,
 ) -> tuple[PruneOrigins, ...]:
     """The origins that go in each ledger, now that the store is as the snapshot says: the first keys, up to a limit.
 
@@ -79,7 +83,7 @@ def plan_prune(
     def mine() -> frozenset[str]:
         return frozenset(key for text in snapshot.chunks.texts for key in named_keys(text))
 
-    def first(known: Iterable[str], sibling: Sibling | None = None) -> tuple[str, ...]:
+    def first(known: Iterable[str], sibling: SiblingEntries | None = None) -> tuple[str, ...]:
         found: list[str] = []
         rest = iter(known)
         while len(found) < limit and (batch := tuple(islice(rest, limit))):

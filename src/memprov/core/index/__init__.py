@@ -9,7 +9,7 @@ from memprov.core.index.chunking import FULL_TEXT_ONLY, ChunkBudget
 from memprov.core.index.effects import DropSource, IndexedChunk, IndexEffect, PublishSource, ReplaceIndex
 from memprov.core.index.fences import Change, Present, Refusal, check_generation, check_source
 from memprov.core.index.planning import (
-    Dropped,
+    DroppedSource,
     EmbedderIdentity,
     IndexedSource,
     IndexPlan,
@@ -32,7 +32,7 @@ __all__ = [
     "Change",
     "ChunkBudget",
     "DropSource",
-    "Dropped",
+    "DroppedSource",
     "EmbedderIdentity",
     "IndexEffect",
     "IndexPlan",

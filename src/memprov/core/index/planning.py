@@ -30,7 +30,7 @@ from memprov.core.writing import (
 )
 
 __all__ = [
-    "Dropped",
+    "DroppedSource",
     "EmbedderIdentity",
     "IndexPlan",
     "IndexState",
@@ -121,7 +121,7 @@ class SourceText:
 
 
 @frozen
-class Dropped:
+class DroppedSource:
     """A source that the index held and may not hold, and why."""
 
     path: str
@@ -134,7 +134,7 @@ class IndexPlan:
     """Effects in order, what is not indexed and why, and how many sources are as the index has them already."""
 
     effects: tuple[PublishSource | DropSource | ReplaceIndex, ...]
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedSource, ...] = ()
     excluded: tuple[Admission, ...] = ()
     unchanged: int = 0
 
@@ -269,7 +269,7 @@ def plan_rebuild(
 
 def _dropped(
     state: IndexState, texts: Mapping[tuple[str, str], SourceText], read: AbstractSet[str]
-) -> Iterable[Dropped]:
+) -> Iterable[DroppedSource]:
     """What the index holds of sources that it may not hold or that are not there any more."""
     admitted, excluded = indexable_sessions(state)
     paths = {session_path(state.agent_id, session.session_id): session.session_id for session in admitted}
@@ -278,13 +278,13 @@ def _dropped(
     for known in state.indexed:
         if known.source == "memory":
             if (known.path, known.source) not in texts:
-                yield Dropped(known.path, known.source, Change.GONE)
+                yield DroppedSource(known.path, known.source, Change.GONE)
         elif forgotten.owns_path(known.path):
-            yield Dropped(known.path, known.source, Change.FORGOTTEN)
+            yield DroppedSource(known.path, known.source, Change.FORGOTTEN)
         elif kept_out.owns_path(known.path):
-            yield Dropped(known.path, known.source, Change.EXCLUDED)
+            yield DroppedSource(known.path, known.source, Change.EXCLUDED)
         elif known.path not in paths or (paths[known.path] in read and (known.path, known.source) not in texts):
-            yield Dropped(known.path, known.source, Change.GONE)
+            yield DroppedSource(known.path, known.source, Change.GONE)
 
 
 def _is_current(source: SourceText, known: IndexedSource | None, model: str) -> bool:

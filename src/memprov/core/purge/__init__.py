@@ -15,6 +15,7 @@ from memprov.core.purge.effects import (
     DropSeenScopes,
     DropSignals,
     Erase,
+    PreimageCut,
     PurgeEffect,
     PurgeIndex,
     RecordTombstones,
@@ -63,13 +64,18 @@ from memprov.core.purge.selection import (
 )
 from memprov.core.purge.selectors import Selectors
 from memprov.core.purge.texts import Sifting, gate_within, sifting_of
-from memprov.core.purge.trims import rewind_key, trim_event
+from memprov.core.purge.trims import (
+    BatchTrim,
+    rewind_key,
+    trim_event,
+)
 
 __all__ = [
     "MAX_PLAN_BYTES",
     "Answer",
     "Artifacts",
     "Asking",
+    "BatchTrim",
     "Carriers",
     "CarriersOf",
     "CorpusOf",
@@ -94,6 +100,7 @@ __all__ = [
     "OriginsOf",
     "ParticipantMatch",
     "Place",
+    "PreimageCut",
     "PurgeEffect",
     "PurgeIndex",
     "PurgePlan",

@@ -81,7 +81,7 @@ class ScrubRules:
         return LookalikeMatcher((*self.snippets, *self.retained))
 
     @cached_property
-    def gate(self) -> Gate:
+    def _gate(self) -> Gate:
         """What lets every text through, as bytes, that these rules change or that holds a suspect by them."""
         sought = QuotationMatcher((*self.snippets, *self.retained)) if self.retained else self.quotations
         return Gate(self.session_ids | self.entry_keys, sought, self.lookalikes)

@@ -56,7 +56,13 @@ from memprov.core.text.markers import (
 from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
 from memprov.core.text.quotation import MIN_SNIPPET_UNITS, LookalikeMatcher, QuotationMatcher, Sieve, Snippet, normalise
 from memprov.core.text.redaction import redact
-from memprov.core.text.references import SessionMatcher, named_sessions, references_session, session_id_from_file_name
+from memprov.core.text.references import (
+    Label,
+    SessionMatcher,
+    named_sessions,
+    references_session,
+    session_id_from_file_name,
+)
 from memprov.core.text.scaffolding import is_generated, is_memory_echo, unwrap
 from memprov.core.text.sections import Sections, machine_lines
 from memprov.core.text.terms import query_terms, stands_alone
@@ -69,6 +75,7 @@ __all__ = [
     "Document",
     "Entry",
     "Gate",
+    "Label",
     "LookalikeMatcher",
     "QuotationMatcher",
     "Run",

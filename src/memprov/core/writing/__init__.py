@@ -16,7 +16,13 @@ from memprov.core.writing.backfill import (
     Reflection,
     plan_backfill,
 )
-from memprov.core.writing.candidates import TranscriptFindings, day_of, joined_texts, read_findings
+from memprov.core.writing.candidates import (
+    DayRule,
+    TranscriptFindings,
+    day_of,
+    joined_texts,
+    read_findings,
+)
 from memprov.core.writing.diary import CONTEXT_BLOCKS, DIARY_PATH, Highlight, add_history, diary_context
 from memprov.core.writing.effects import (
     AddSeenHashes,
@@ -83,6 +89,7 @@ __all__ = [
     "BackfillRange",
     "BackfillReport",
     "ContentLine",
+    "DayRule",
     "DaySummary",
     "DropSeenHashes",
     "Dropped",

@@ -30,7 +30,7 @@ _ELSEWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 def recorded_classes(store: NativeStore, access: Access) -> dict[str, OriginClass]:
     """The class that the file ledger has for each path."""
-    rows = access.read(store.layout.shared, read_file_records)
+    rows = access.read(store._layout.shared, read_file_records)
     return {path: record.origin_class for path, record, *_ in rows}
 
 
@@ -41,7 +41,7 @@ def read_memory_files(store: NativeStore, recorded: dict[str, OriginClass]) -> t
             return tuple(_read(store, recorded))
         except MovedError:
             continue
-    raise StaleStateError(f"files below {store.layout.workspace} were moved about while they were being read")
+    raise StaleStateError(f"files below {store._layout.workspace} were moved about while they were being read")
 
 
 def files_seen(store: NativeStore, recorded: dict[str, OriginClass]) -> str | None:
@@ -50,7 +50,7 @@ def files_seen(store: NativeStore, recorded: dict[str, OriginClass]) -> str | No
     ``None`` for a file that changed a moment ago: another change might leave the same time (or it is moved about).
     """
     try:
-        with Tree(store.layout.workspace, store.calls) as tree:
+        with Tree(store._layout.workspace, store._calls) as tree:
             infos = {p: info for p, info in list_places(tree, ()).memory.items() if not is_own_artifact(p)}
     except MovedError:
         return None
@@ -68,14 +68,14 @@ def file_look(store: NativeStore, recorded: dict[str, OriginClass]) -> FileLook:
     """A look at one file, for a fence."""
 
     def look(path: str) -> tuple[str | None, OriginClass | None]:
-        return file_digest(store.layout.workspace, path, store.calls), path_class(path, recorded.get(path))
+        return file_digest(store._layout.workspace, path, store._calls), path_class(path, recorded.get(path))
 
     return look
 
 
 def _read(store: NativeStore, recorded: dict[str, OriginClass]) -> Iterator[SourceText]:
     seen: set[Inode] = set()
-    with Tree(store.layout.workspace, store.calls) as tree:
+    with Tree(store._layout.workspace, store._calls) as tree:
         for path in list_places(tree, ()).memory:
             if is_own_artifact(path):
                 continue

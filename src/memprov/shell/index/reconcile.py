@@ -61,13 +61,13 @@ def reconcile(store: NativeStore, *, repair: bool = False) -> ReconcileReport:
     if not repair:
         with reading(store) as ledger:
             return _compare(ledger, store)
-    with store.exclusive() as writer, explained(store.layout.ledger.database, "writing"):
-        with transaction(writer.ledger):
-            report = _compare(writer.ledger, store)
+    with store.exclusive() as writer, explained(store._layout.ledger.database, "writing"):
+        with transaction(writer._ledger):
+            report = _compare(writer._ledger, store)
             if not report.sound:
-                _repair(writer.ledger, report)
-                raise_revision(writer.ledger)
-        reflect(store.layout.ledger.path, writer.ledger)
+                _repair(writer._ledger, report)
+                raise_revision(writer._ledger)
+        reflect(store._layout.ledger.path, writer._ledger)
     return evolve(report, repaired=not report.sound)
 
 
@@ -107,7 +107,7 @@ def _compare(ledger: apsw.Connection, store: NativeStore) -> ReconcileReport:
         cache_orphans=names("SELECT DISTINCT hash FROM embedding_cache WHERE hash NOT IN (SELECT hash FROM chunks)"),
         source_orphans=tuple(sorted(place for place in noted - chunked if not _is_waiting(ledger, store, place))),
         source_missing=tuple(sorted(chunked - noted)),
-        origin_missing=_unanswered(ledger, store.layout.agent_id),
+        origin_missing=_unanswered(ledger, store._layout.agent_id),
     )
 
 
@@ -117,7 +117,7 @@ def _is_waiting(ledger: apsw.Connection, store: NativeStore, place: Place) -> bo
     rows = ledger.execute(
         "SELECT hash FROM sources WHERE path = CAST(? AS TEXT) AND source = ?", (to_bytes(path), source)
     )
-    digest = file_digest(store.layout.workspace, path, store.calls) if source == "memory" else None
+    digest = file_digest(store._layout.workspace, path, store._calls) if source == "memory" else None
     return digest is not None and all(text(row[0]) != digest for row in rows)
 
 

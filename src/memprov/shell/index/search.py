@@ -146,7 +146,7 @@ def _found(
 ) -> tuple[Hit, ...]:
     vector = _query_vector(query, embedder)
     with reading(store) as ledger:
-        skip = _skipped(ledger, store.layout.agent_id, automatic=automatic)
+        skip = _skipped(ledger, store._layout.agent_id, automatic=automatic)
         depth = limit * _DEPTH
         while True:
             ranks = [
@@ -166,13 +166,13 @@ def reading(store: NativeStore) -> Iterator[apsw.Connection]:
     """The ledger at one moment; beside a busy writer, too. Where nothing may be written, it is read without a trace."""
     with ExitStack() as stack:
         try:
-            connection = stack.enter_context(store.layout.ledger.writing())
+            connection = stack.enter_context(store._layout.ledger.writing())
         except SchemaError:
             raise
         except RefusedError:
             connection = apsw.Connection(":memory:")
             stack.callback(connection.close)
-            QuietReading(store.sleep).read(store.layout.ledger, lambda ledger: _copied(connection, ledger))
+            QuietReading(store._sleep).read(store._layout.ledger, lambda ledger: _copied(connection, ledger))
         connection.execute("BEGIN")
         try:
             yield connection
@@ -312,7 +312,7 @@ def _by_vector(
     others = ledger.execute("SELECT chunk_id FROM chunks WHERE model < :model OR model > :model", {"model": model})
     hidden = skip.union(text(row[0]) for row in others)
     index: VectorIndex | None = None
-    path, dimensions = store.layout.ledger.path, len(vector)
+    path, dimensions = store._layout.ledger.path, len(vector)
     if engine == "sqlite-vec":
         index = SqliteVecVectors(ledger, dimensions)
     elif engine == "auto":
@@ -373,7 +373,7 @@ def _fresh(
             continue
         if hit.source == "memory":
             if hit.path not in current:
-                current[hit.path] = file_digest(store.layout.workspace, hit.path, store.calls)
+                current[hit.path] = file_digest(store._layout.workspace, hit.path, store._calls)
             if current[hit.path] != hashed:
                 continue
         limit -= 1

@@ -19,7 +19,7 @@ from memprov.core.index import (
     FULL_TEXT_ONLY,
     Change,
     ChunkBudget,
-    Dropped,
+    DroppedSource,
     IndexPlan,
     Refusal,
     embedded,
@@ -66,7 +66,7 @@ class PreparedIndex:
     """What is ready to be published, and of which store. It may be kept for any time; the fences decide in the end."""
 
     store: StoreIdentity
-    plan: IndexPlan = field(repr=False)
+    _plan: IndexPlan = field(repr=False)
     asked_texts: int = 0
     cached_texts: int = 0
     failed: tuple[tuple[str, str], ...] = ()
@@ -87,7 +87,7 @@ class IndexReport:
     unchanged: int = 0
     added_chunks: int = 0
     removed_chunks: int = 0
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedSource, ...] = ()
     excluded: tuple[Admission, ...] = ()
     refused: tuple[Refusal, ...] = ()
     asked_texts: int = 0
@@ -120,13 +120,13 @@ def prepare_index(
     chosen = None if sessions is None else string_set(sessions)
     if rebuild and chosen is not None:
         raise InputError("a rebuild is of all sessions; without rebuild=True, some may be named")
-    access = QuietReading(store.sleep)
+    access = QuietReading(store._sleep)
     model = _model(embedder)
     seen = None if rebuild or chosen is not None else _seen(store, access, model, reader)
     state, stale = access.read(
-        store.layout.ledger,
+        store._layout.ledger,
         lambda ledger: (
-            read_index_state(ledger, store.layout.agent_id),
+            read_index_state(ledger, store._layout.agent_id),
             unfollowed(ledger, "indexed", model, chosen),
         ),
     )
@@ -176,7 +176,7 @@ def publish_index(store: NativeStore, prepared: PreparedIndex) -> IndexReport:
     with store.exclusive() as writer:
         publication = _publish(store, writer, prepared)
         _note(store, writer, prepared, publication)
-    plan = prepared.plan
+    plan = prepared._plan
     rebuilt = not any(refusal.change is Change.REVISION for refusal in publication.refusals)
     return IndexReport(
         tuple(publication.published),
@@ -233,10 +233,10 @@ def rebuild_index(
 def use_lancedb(store: NativeStore) -> None:
     """Keep a copy of the vectors in LanceDB from now on, and search there. Raises ``SchemaError`` without LanceDB."""
     with store.exclusive() as writer:
-        path = store.layout.ledger.path
-        rows = list(writer.ledger.execute("SELECT dimensions FROM vectors LIMIT 1"))
+        path = store._layout.ledger.path
+        rows = list(writer._ledger.execute("SELECT dimensions FROM vectors LIMIT 1"))
         LanceVectors(mirror_directory(path), int(str(rows[0][0])) if rows else 1)
-        reflect(path, writer.ledger)
+        reflect(path, writer._ledger)
 
 
 def _repeated(
@@ -275,9 +275,9 @@ def _joined(before: IndexReport, after: IndexReport) -> IndexReport:
 
 
 def _embedded(store: NativeStore, prepared: PreparedIndex, embedder: Embedder) -> PreparedIndex:
-    wanted = missing_texts(prepared.plan)
-    access = QuietReading(store.sleep)
-    known = access.read(store.layout.ledger, lambda ledger: read_cache(ledger, embedder.identity, list(wanted)))
+    wanted = missing_texts(prepared._plan)
+    access = QuietReading(store._sleep)
+    known = access.read(store._layout.ledger, lambda ledger: read_cache(ledger, embedder.identity, list(wanted)))
     widths = {len(blob) // 4 for blob in known.values()}
     fresh = [name for name in wanted if name not in known] if len(widths) < 2 else list(wanted)
     matrix = embed(embedder, [wanted[name] for name in fresh])
@@ -286,7 +286,7 @@ def _embedded(store: NativeStore, prepared: PreparedIndex, embedder: Embedder) -
         matrix = embed(embedder, list(wanted.values()))
     rows = np.ascontiguousarray(matrix, dtype="<f4")
     vectors = {**known, **{name: row.tobytes() for name, row in zip(fresh, rows, strict=True)}}
-    plan = embedded(prepared.plan, embedder.identity, vectors, frozenset(fresh))
+    plan = embedded(prepared._plan, embedder.identity, vectors, frozenset(fresh))
     return evolve(prepared, plan=plan, asked_texts=len(fresh), cached_texts=len(wanted) - len(fresh))
 
 
@@ -296,18 +296,18 @@ def _model(embedder: Embedder | None) -> str:
 
 def _seen(store: NativeStore, access: QuietReading, model: str, reader: TranscriptReader | None) -> str | None:
     """What tells all that a sync reads, transcripts apart, from any other state of it; ``None`` if nothing can."""
-    catalogue = access.read(store.layout.ledger, catalogue_version)
+    catalogue = access.read(store._layout.ledger, catalogue_version)
     files = files_seen(store, recorded_classes(store, access))
     return None if files is None else digest(json_text([files, catalogue, model, reader is not None]))
 
 
 def _standing(store: NativeStore, model: str, reader: TranscriptReader | None) -> int | None:
     """How many sources are indexed, if there is nothing to do: nothing that a sync reads has changed since the last."""
-    access = QuietReading(store.sleep)
-    noted, sources = access.read(store.layout.ledger, read_standing)
+    access = QuietReading(store._sleep)
+    noted, sources = access.read(store._layout.ledger, read_standing)
     if noted is None or noted != _seen(store, access, model, reader):
         return None
-    if reader is not None and access.read(store.layout.ledger, lambda ledger: unfollowed(ledger, "indexed", model)):
+    if reader is not None and access.read(store._layout.ledger, lambda ledger: unfollowed(ledger, "indexed", model)):
         return None
     return sources
 
@@ -316,25 +316,25 @@ def _note(store: NativeStore, writer: NativeWriter, prepared: PreparedIndex, pub
     """Note what was looked at, so far as it was published or nothing was to be."""
     if any(refusal.change is Change.REVISION for refusal in publication.refusals):
         return
-    agent_id = store.layout.agent_id
+    agent_id = store._layout.agent_id
     refused = {refusal.path for refusal in publication.refusals}
     marks = {name: mark for name, mark in prepared.marks.items() if session_path(agent_id, name) not in refused}
     if marks:
         writer.mark_followed("indexed", marks)
     if prepared.seen is not None and not refused and not prepared.failed:
-        with explained(store.layout.ledger.database, "writing"):
-            note_standing(writer.ledger, prepared.seen)
+        with explained(store._layout.ledger.database, "writing"):
+            note_standing(writer._ledger, prepared.seen)
 
 
 def _publish(store: NativeStore, writer: NativeWriter, prepared: PreparedIndex) -> Publication:
-    path = store.layout.ledger.path
-    look = file_look(store, recorded_classes(store, writer))
-    publication = Publication(writer.ledger, store.layout.agent_id, look, int(store.clock() * 1000))
-    if not prepared.plan.effects:
+    path = store._layout.ledger.path
+    look = file_look(store, recorded_classes(store, writer._access))
+    publication = Publication(writer._ledger, store._layout.agent_id, look, int(store._clock() * 1000))
+    if not prepared._plan.effects:
         return publication
     distrust(path)
-    with explained(store.layout.ledger.database, "writing"):
-        with transaction(writer.ledger):
-            publication.carry_out(prepared.plan.effects)
-        reflect(path, writer.ledger)
+    with explained(store._layout.ledger.database, "writing"):
+        with transaction(writer._ledger):
+            publication.carry_out(prepared._plan.effects)
+        reflect(path, writer._ledger)
     return publication

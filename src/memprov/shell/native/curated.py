@@ -117,7 +117,7 @@ class ObservedWrite:
     path: str
     origin_class: OriginClass
     reason: ArtifactReason | None
-    writing: Writing = field(repr=False)
+    _writing: Writing = field(repr=False)
     hash_before: str | None = field(repr=False)
     _open: Opener = field(repr=False)
     _digest: Callable[[], str | None] = field(repr=False)
@@ -125,7 +125,7 @@ class ObservedWrite:
     _number: int | None = field(repr=False)
 
     @classmethod
-    def reserve(
+    def _reserve(
         cls,
         path: str,
         writing: Writing,
@@ -178,7 +178,7 @@ class ObservedWrite:
 
     def _settle(self, connection: apsw.Connection, hash_after: str) -> None:
         # Somebody may have settled a write of this file in between; the file is worth the less of both verdicts.
-        writing, earlier = self.writing, _record_of(connection, self.path)
+        writing, earlier = self._writing, _record_of(connection, self.path)
         verdict = artifact_class(writing.writer, earlier, self.hash_before, attested=writing.attested)
         if weakest((verdict.origin_class, self.origin_class)) is not self.origin_class:
             self.origin_class, self.reason = verdict.origin_class, verdict.reason

@@ -17,7 +17,7 @@ import apsw
 import numpy as np
 from attrs import evolve, frozen
 
-from memprov.core.consolidation import Sibling, named_keys
+from memprov.core.consolidation import SiblingEntries, named_keys
 from memprov.core.lineage import OriginTable, TransferEdge
 from memprov.core.records import IndexSource, Origin, OriginClass, Preimage, RecallEntry, RewindBatch, SessionKind
 from memprov.core.state import ChunkTable, MemorySnapshot, SiblingIndex
@@ -290,10 +290,10 @@ def read_sibling_keys(layout: Layout, access: Access) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_siblings(layout: Layout, access: Access, entry_keys: tuple[str, ...]) -> tuple[Sibling, ...]:
+def read_siblings(layout: Layout, access: Access, entry_keys: tuple[str, ...]) -> tuple[SiblingEntries, ...]:
     """The other agents of the same workspace: their origins of these entries, and what their indexes show."""
 
-    def view(connection: apsw.Connection, agent_id: str) -> Sibling | None:
+    def view(connection: apsw.Connection, agent_id: str) -> SiblingEntries | None:
         if read_place(connection) != layout.place:
             return None
         rows = tuple(
@@ -309,9 +309,9 @@ def read_siblings(layout: Layout, access: Access, entry_keys: tuple[str, ...]) -
             "SELECT CAST(text AS BLOB) FROM chunks WHERE source = 'memory' AND text LIKE '%openclaw-memory-promotion%'"
         )
         keys = frozenset(key for (body,) in shown for key in named_keys(from_raw(body)))
-        return Sibling(agent_id, rows, keys, forgotten_ids(connection, {row.session_id for row in rows}))
+        return SiblingEntries(agent_id, rows, keys, forgotten_ids(connection, {row.session_id for row in rows}))
 
-    found: list[Sibling] = []
+    found: list[SiblingEntries] = []
     for agent_id in layout.other_agents():
         file = layout.ledger_of(agent_id)
         if access.exists(file):

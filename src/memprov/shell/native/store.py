@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 import apsw
 from attrs import evolve, field, frozen
 
-from memprov.core.consolidation import Sibling
+from memprov.core.consolidation import SiblingEntries
 from memprov.core.purge import Mapper, Selection
 from memprov.core.records import (
     ArtifactReason,
@@ -68,14 +68,14 @@ P = ParamSpec("P")
 class NativeStore:
     """One agent of an embedded store and its workspace.
 
-    ``open_store`` makes one. The other fields are the store's hands, which a test may exchange.
+    ``open_store`` makes one. What it holds is its own: its clock and system calls are arguments for tests alone.
     """
 
-    layout: Layout
-    clock: Callable[[], float] = field(default=time.time, repr=False)
-    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
-    calls: Calls = field(default=CALLS, repr=False)
-    reads: Callable[[Callable[[float], None]], Access] = field(default=QuietAccess, repr=False)
+    _layout: Layout
+    _clock: Callable[[], float] = field(default=time.time, repr=False)
+    _sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    _calls: Calls = field(default=CALLS, repr=False)
+    _reads: Callable[[Callable[[float], None]], Access] = field(default=QuietAccess, repr=False)
 
     def about_to_write(self) -> NativeStore:
         """The same store, read by who is going to write: beside a busy writer it waits and is not refused (F41)."""
@@ -84,11 +84,11 @@ class NativeStore:
     @property
     def identity(self) -> StoreIdentity:
         """The agent and the real roots."""
-        return self.layout.identity
+        return self._layout.identity
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that was recorded, oldest first, each with the kind that it inherits."""
-        return self._read(lambda connection: catalogue.read_sessions(connection, self.layout.agent_id))
+        return self._read(lambda connection: catalogue.read_sessions(connection, self._layout.agent_id))
 
     def unfollowed(
         self, purpose: Followed, basis: str, session_ids: Iterable[str] | None = None
@@ -104,12 +104,12 @@ class NativeStore:
     def sessions(self, session_ids: Iterable[str]) -> tuple[SessionRecord, ...]:
         """These sessions as the catalogue has them, those that it has."""
         ids = strings(session_ids)
-        return self._read(lambda connection: catalogue.read_sessions(connection, self.layout.agent_id, ids))
+        return self._read(lambda connection: catalogue.read_sessions(connection, self._layout.agent_id, ids))
 
     def unread_first(self, session_ids: Iterable[str]) -> tuple[str, ...]:
         """These sessions by id, those behind the others whose transcripts were once read to their end."""
-        agent = self.layout.agent_id
-        read = self._quiet.read(self.layout.shared, lambda connection: read_to_the_end(connection, agent))
+        agent = self._layout.agent_id
+        read = self._quiet.read(self._layout.shared, lambda connection: read_to_the_end(connection, agent))
         return tuple(sorted(strings(session_ids), key=lambda session_id: (session_id in read, session_id)))
 
     def holds_sessions(self) -> bool:
@@ -118,7 +118,7 @@ class NativeStore:
 
     def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
         """The agent's origin rows that carry one of these names as their session key or entry key."""
-        return self._read(lambda connection: named_origins(connection, self.layout.agent_id, names))
+        return self._read(lambda connection: named_origins(connection, self._layout.agent_id, names))
 
     def began(self, session_ids: Collection[str]) -> dict[str, int]:  # noqa: ARG002  # transcripts are the host's
         """Nothing: what is known of a session's beginning is in its record."""
@@ -126,15 +126,15 @@ class NativeStore:
 
     def neighbours(self) -> Neighbours:
         """The sessions of the other agents of this store."""
-        return read_neighbours(self.layout, self._quiet)
+        return read_neighbours(self._layout, self._quiet)
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:  # noqa: ARG002  # transcripts are the host's
         """Read the memory of this agent and workspace, changing no byte (I3)."""
-        return read_snapshot(self.layout, self._quiet, self.clock, self.calls)
+        return read_snapshot(self._layout, self._quiet, self._clock, self._calls)
 
     def sessions_standing(self) -> object | None:
         """What is equal only while no agent's ledger changed."""
-        layout = self.layout
+        layout = self._layout
         return standing_of([layout.ledger.path, *(layout.ledger_of(agent).path for agent in layout.other_agents())])
 
     def answering(
@@ -144,7 +144,7 @@ class NativeStore:
         remembered: Remembered | None = None,
     ) -> Answering:
         """What answers the questions of one plan, changing no byte (I3)."""
-        return narrow_answers(self.layout, self._quiet, self.clock(), mapper, self.calls, remembered)
+        return narrow_answers(self._layout, self._quiet, self._clock(), mapper, self._calls, remembered)
 
     def spoken(self) -> tuple[Spoken, ...]:
         """Nothing: transcripts are the host's."""
@@ -160,14 +160,14 @@ class NativeStore:
 
         The kernel holds this lock and gives it back when its holder dies: there is nothing for ``break_lock`` to break.
         """
-        require_workspace(self.layout)
-        waiting = QuietReading(self.sleep, WaitingAccess)
-        for file in (self.layout.ledger, self.layout.shared):
+        require_workspace(self._layout)
+        waiting = QuietReading(self._sleep, WaitingAccess)
+        for file in (self._layout.ledger, self._layout.shared):
             file.require_writable()
             waiting.read(file, lambda _: None)
-        with held(self.layout.lock, clock=self.clock, sleep=self.sleep):
-            settle(self.layout.workspace, calls=self.calls)
-            with writing(self.layout, self.clock, self._quiet, self.calls) as writer:
+        with held(self._layout.lock, clock=self._clock, sleep=self._sleep):
+            settle(self._layout.workspace, calls=self._calls)
+            with writing(self._layout, self._clock, self._quiet, self._calls) as writer:
                 yield writer
 
     def record_session(self, session: SessionRecord) -> None:
@@ -179,18 +179,18 @@ class NativeStore:
         A forgotten session may be recorded; it stays excluded (B56). Raises ``InputError`` for what could not be
         selected later (B57), and for a second live session of one key, which takes ``rotate_session``.
         """
-        session = catalogue.checked_record(session, self.layout.agent_id)
+        session = catalogue.checked_record(session, self._layout.agent_id)
         self._write(lambda connection: catalogue.record(connection, session, self._now_ms()))
 
     def rotate_session(self, session: SessionRecord) -> tuple[str, ...]:
         """Record the next generation of a session key; returns the ids of those that it replaces, retained now."""
-        session = catalogue.checked_record(session, self.layout.agent_id)
+        session = catalogue.checked_record(session, self._layout.agent_id)
         return self._write(lambda connection: catalogue.rotate(connection, session, self._now_ms()))
 
     def archive_session(self, session_id: str) -> bool:
         """Mark a session as archived; ``False`` when it is already. Raises ``InputError`` when there is none."""
         catalogue.checked_id(session_id)
-        agent = self.layout.agent_id
+        agent = self._layout.agent_id
         return self._write(lambda connection: catalogue.archive(connection, agent, session_id, self._now_ms()))
 
     def restore_session(self, session_id: str) -> bool:
@@ -199,7 +199,7 @@ class NativeStore:
         ``False`` when it is not archived. Raises ``InputError`` when there is none. What was forgotten stays forgotten.
         """
         catalogue.checked_id(session_id)
-        agent = self.layout.agent_id
+        agent = self._layout.agent_id
         return self._write(lambda connection: catalogue.restore(connection, agent, session_id, self._now_ms()))
 
     def delete_session(self, session_id: str) -> bool:
@@ -219,20 +219,20 @@ class NativeStore:
     def ingest_state(self, session_ids: Iterable[str] | None = None) -> IngestState:
         """What ingestion and backfill plan from, read without a trace; with ids, what a sweep over these plans from."""
         ids = None if session_ids is None else strings(session_ids)
-        return read_ingest_state(self.layout, self._quiet, ids, self.calls)
+        return read_ingest_state(self._layout, self._quiet, ids, self._calls)
 
     def progress(self, session_ids: Iterable[str]) -> IngestState:
         """How far these sessions were read, and nothing else of ``ingest_state``."""
-        return read_progress(self.layout, self._quiet, strings(session_ids))
+        return read_progress(self._layout, self._quiet, strings(session_ids))
 
     def origins_of(self, entry_keys: Iterable[str]) -> tuple[Origin, ...]:
         """Which sessions of this agent these entries come from."""
         keys = strings(entry_keys)
-        return self._read(lambda connection: tuple(origins_of(connection, keys, self.layout.agent_id)))
+        return self._read(lambda connection: tuple(origins_of(connection, keys, self._layout.agent_id)))
 
-    def siblings(self, entry_keys: Iterable[str]) -> tuple[Sibling, ...]:
+    def siblings(self, entry_keys: Iterable[str]) -> tuple[SiblingEntries, ...]:
         """What the other agents of this workspace know of these entries, and which entries their indexes show."""
-        return read_siblings(self.layout, self._quiet, strings(entry_keys))
+        return read_siblings(self._layout, self._quiet, strings(entry_keys))
 
     def observe_write(
         self,
@@ -256,24 +256,24 @@ class NativeStore:
         a path that is no memory file.
         """
         session_id = catalogue.checked_id(session.session_id if isinstance(session, SessionRecord) else session)
-        relative = memory_path(self.layout.workspace, path)
+        relative = memory_path(self._layout.workspace, path)
         key = session.session_key if isinstance(session, SessionRecord) else None
         if key is None:
             key = self._read(lambda connection: catalogue.session_key_of(connection, session_id))
         writer = writer_class(sender_is_owner=sender_is_owner, tainted=tainted)
         if parts is not None:
             writer = weakest((writer, capture_class(parts)))
-        return ObservedWrite.reserve(
+        return ObservedWrite._reserve(
             relative,
-            Writing(self.layout.agent_id, session_id, key, writer, attested),
-            lambda: self._opened(self.layout.shared),
-            lambda: file_digest(self.layout.workspace, relative, self.calls),
-            self.clock,
+            Writing(self._layout.agent_id, session_id, key, writer, attested),
+            lambda: self._opened(self._layout.shared),
+            lambda: file_digest(self._layout.workspace, relative, self._calls),
+            self._clock,
         )
 
     def file_records(self) -> Mapping[str, FileRecord]:
         """What is recorded of each memory file, and whether it was edited by an unknown hand since."""
-        rows = self._quiet.read(self.layout.shared, read_file_records)
+        rows = self._quiet.read(self._layout.shared, read_file_records)
         return {
             path: FileRecord(
                 path,
@@ -281,20 +281,20 @@ class NativeStore:
                 ArtifactReason(reason) if reason else None,
                 session_id or None,
                 observed,
-                edited=file_digest(self.layout.workspace, path, self.calls) != record.file_hash,
+                edited=file_digest(self._layout.workspace, path, self._calls) != record.file_hash,
             )
             for path, record, reason, session_id, observed in rows
         }
 
     @property
     def _quiet(self) -> QuietReading:
-        return QuietReading(self.sleep, self.reads)
+        return QuietReading(self._sleep, self._reads)
 
     def _read(self, use: Callable[[apsw.Connection], T]) -> T:
-        return self._quiet.read(self.layout.ledger, use)
+        return self._quiet.read(self._layout.ledger, use)
 
     def _write(self, use: Callable[[apsw.Connection], T]) -> T:
-        with self._opened(self.layout.ledger) as connection:
+        with self._opened(self._layout.ledger) as connection:
             return use(connection)
 
     @contextmanager
@@ -303,7 +303,7 @@ class NativeStore:
             yield connection
 
     def _now_ms(self) -> int:
-        return round(self.clock() * 1000)
+        return round(self._clock() * 1000)
 
 
 def open_store(

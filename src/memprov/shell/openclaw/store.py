@@ -41,17 +41,17 @@ __all__ = ["OpenClawStore", "open_openclaw"]
 class OpenClawStore:
     """One agent of an OpenClaw installation and its workspace.
 
-    ``open_openclaw`` makes one. The other fields are the store's hands, which a test may exchange.
+    ``open_openclaw`` makes one. What it holds is its own: its clock and system calls are arguments for tests alone.
     """
 
-    layout: Layout
-    clock: Callable[[], float] = field(default=time.time, repr=False)
-    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
-    load_vectors: VectorLoader = field(default=load_sqlite_vec, repr=False)
-    calls: Calls = field(default=CALLS, repr=False)
+    _layout: Layout
+    _clock: Callable[[], float] = field(default=time.time, repr=False)
+    _sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    _load_vectors: VectorLoader = field(default=load_sqlite_vec, repr=False)
+    _calls: Calls = field(default=CALLS, repr=False)
     #: the sessions as they were last read, for as long as they stand
-    known: Remembered = field(factory=Remembered, repr=False, eq=False)
-    reads: Callable[[Callable[[float], None]], Access] = field(default=QuietAccess, repr=False)
+    _known: Remembered = field(factory=Remembered, repr=False, eq=False)
+    _reads: Callable[[Callable[[float], None]], Access] = field(default=QuietAccess, repr=False)
 
     def about_to_write(self) -> OpenClawStore:
         """The same store, read by who is going to write: beside a busy writer it waits and is not refused (F41)."""
@@ -60,64 +60,64 @@ class OpenClawStore:
     @property
     def identity(self) -> StoreIdentity:
         """The agent and the real roots."""
-        return self.layout.identity
+        return self._layout.identity
 
     def catalogue(self) -> tuple[SessionRecord, ...]:
         """Every session that the agent's session store knows, archives included; in a shared store, of all agents."""
-        return read_catalogue(self.layout, self.reads(self.sleep), self.known).records
+        return read_catalogue(self._layout, self._reads(self._sleep), self._known).records
 
     def named_origins(self, names: tuple[str, ...]) -> tuple[Origin, ...]:
         """The agent's origin rows that carry one of these names as their session key or entry key."""
-        return named_origins(self.layout, self.reads(self.sleep), names)
+        return named_origins(self._layout, self._reads(self._sleep), names)
 
     def began(self, session_ids: Collection[str]) -> dict[str, int]:
         """When these archived sessions began, as their transcripts say; nothing is unpacked to disk (D20)."""
-        return read_beginnings(self.layout, self.reads(self.sleep), session_ids)
+        return read_beginnings(self._layout, self._reads(self._sleep), session_ids)
 
     def neighbours(self) -> Neighbours:
         """The sessions of the other agents of this installation."""
-        return read_neighbours(self.layout, self.reads(self.sleep))
+        return read_neighbours(self._layout, self._reads(self._sleep))
 
     def snapshot(self, selection: Selection | None = None) -> MemorySnapshot:
         """Read the memory of this agent and workspace, changing no byte (I3)."""
-        return read_snapshot(self.layout, self.reads(self.sleep), selection, self.clock)
+        return read_snapshot(self._layout, self._reads(self._sleep), selection, self._clock)
 
     def sessions_standing(self) -> object | None:
         """What is equal only while no agent's database, and not the session database, changed."""
-        config = self.layout.config
+        config = self._layout.config
         agents = (config.agent_database(agent).path for agent in config.agents())
-        return standing_of([self.layout.sessions.database, *agents])
+        return standing_of([self._layout.sessions.database, *agents])
 
     def answering(self, selection: Selection, mapper: Mapper = map, remembered: Remembered | None = None) -> Answering:
         """What answers the questions of one plan, changing no byte (I3)."""
         return narrow_answers(
-            self.layout,
-            self.reads(self.sleep),
+            self._layout,
+            self._reads(self._sleep),
             selection,
-            self.clock(),
+            self._clock(),
             mapper,
-            self.calls,
+            self._calls,
             remembered,
-            self.known,
+            self._known,
         )
 
     def spoken(self) -> tuple[Spoken, ...]:
         """What the retained transcripts say, read as ingestion reads them, in memory (D20, D23)."""
-        return read_spoken(self.layout, self.reads(self.sleep))
+        return read_spoken(self._layout, self._reads(self._sleep))
 
     def receipt_log(self) -> ReceiptLog:
         """The receipts of this agent, read without a trace."""
-        return read_receipt_log(receipts_beside(self.layout.config.agent_database(self.layout.agent_id).path))
+        return read_receipt_log(receipts_beside(self._layout.config.agent_database(self._layout.agent_id).path))
 
     def refusal(self, plan: PurgePlan) -> str:
         """Why this plan could not be carried out from here, whoever holds the lock: an extension that cannot be loaded,
         say. Empty when nothing is known against it. A preview reads without the extension, and so is no proof.
         """
-        database = self.layout.config.agent_database(self.layout.agent_id)
+        database = self._layout.config.agent_database(self._layout.agent_id)
         try:
             for effect in plan.effects:
                 if isinstance(effect, PurgeIndex):
-                    check_index(database, QuietAccess(self.sleep), effect, self.load_vectors)
+                    check_index(database, QuietAccess(self._sleep), effect, self._load_vectors)
         except SchemaError as error:
             return str(error)
         return ""
@@ -125,14 +125,14 @@ class OpenClawStore:
     @contextmanager
     def exclusive(self, *, break_lock: bool = False) -> Iterator[Writer]:
         """Hold the workspace lock (D12, D19). Raises ``LockHeldError``; ``SchemaError`` before anything is written."""
-        config, place = self.layout.config, self.layout.place
+        config, place = self._layout.config, self._layout.place
         for database in (config.agent_database(place.agent_id), config.shared_database):
             require_writable(database.path, database.name)
-            WaitingAccess(self.sleep).read(database, lambda _: None)
-        lock = held(config.shared_database, place.keys, clock=self.clock, sleep=self.sleep, break_lock=break_lock)
+            WaitingAccess(self._sleep).read(database, lambda _: None)
+        lock = held(config.shared_database, place.keys, clock=self._clock, sleep=self._sleep, break_lock=break_lock)
         with lock as lease:
-            settle(place.workspace, calls=self.calls)
-            yield OpenClawWriter(self.layout, lease, self.clock, self.load_vectors, self.calls, self.known)
+            settle(place.workspace, calls=self._calls)
+            yield OpenClawWriter(self._layout, lease, self._clock, self._load_vectors, self._calls, self._known)
 
 
 def open_openclaw(

@@ -39,11 +39,11 @@ class VectorMemory:
     _key: tuple[object, ...] = field(default=(), init=False, repr=False)
     _loaded: _Loaded | None = field(default=None, init=False, repr=False)
 
-    def get(self, key: tuple[object, ...]) -> _Loaded | None:
+    def _get(self, key: tuple[object, ...]) -> _Loaded | None:
         """What was kept under this key: ledger, revision and dimensions."""
         return self._loaded if self._key == key else None
 
-    def keep(self, key: tuple[object, ...], loaded: _Loaded) -> None:
+    def _keep(self, key: tuple[object, ...], loaded: _Loaded) -> None:
         """Keep it in place of what was kept."""
         self._key, self._loaded = key, loaded
 
@@ -106,7 +106,7 @@ class ExactVectors(LedgerVectors):
 
     def _load(self) -> _Loaded:
         key = (*self.key, self.dimensions)
-        kept = self.memory.get(key) if self.memory is not None and self.key else None
+        kept = self.memory._get(key) if self.memory is not None and self.key else None
         if kept is not None:
             return kept
         ids: list[str] = []
@@ -123,5 +123,5 @@ class ExactVectors(LedgerVectors):
             tuple(ids), {name: i for i, name in enumerate(ids)}, matrix, np.einsum("ij,ij->i", matrix, matrix)
         )
         if self.memory is not None and self.key:
-            self.memory.keep(key, loaded)
+            self.memory._keep(key, loaded)
         return loaded
