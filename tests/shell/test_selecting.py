@@ -9,6 +9,7 @@ import pytest
 from memprov import (
     Identity,
     Message,
+    RefusedError,
     SelectorError,
     Selectors,
     SessionRecord,
@@ -80,6 +81,15 @@ def test_F17_a_key_finds_a_deleted_generation_by_its_origins_and_its_entries_go(
     lab.main("DELETE FROM session_nodes")
     assert sources(forget(store, Selectors(sessions=[KEY]))) == {"former": "origins", "kiln": "origins"}
     assert lab.main("SELECT count(*) FROM memory_entry_origins") == [(0,)]
+
+
+def test_F32_a_damaged_id_is_one_line_and_stops_no_other_session(lab: Lab) -> None:
+    lab.session("kiln", KEY)
+    lab.session("other", "agent:main:other")
+    lab.main("UPDATE session_windows SET session_id = x'ff00' WHERE session_id = 'kiln'")
+    assert forget(lab.open(), Selectors(sessions=["other"])).session_ids == ("other",)
+    with pytest.raises(RefusedError, match="no valid text"):
+        forget(lab.open(), Selectors(sessions=[KEY]))
 
 
 def test_F17_on_the_embedded_store(native: NativeStore) -> None:

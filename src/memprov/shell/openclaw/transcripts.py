@@ -14,6 +14,7 @@ from attrs import define, frozen
 
 from memprov.core.text import session_id_from_file_name
 from memprov.core.writing import Message, message_from_event
+from memprov.shell.cells import is_storable
 from memprov.shell.openclaw.packed import Allowance, lines
 from memprov.shell.openclaw.sessions import ArchiveRow
 from memprov.shell.openclaw.values import Json, Value, json_value, member, object_of, text
@@ -61,7 +62,12 @@ class Messages:
 
 
 def read_window(reader: Reader, session_id: str, directories: Sequence[str]) -> Iterator[Record]:
-    """The events of a window, from the table or from cold storage (a file below one of ``directories``)."""
+    """The events of a window, from the table or from cold storage (a file below one of ``directories``).
+
+    An id that is no valid text (a damaged cell) is that of no transcript.
+    """
+    if not is_storable(session_id):
+        return
     rows = reader.rows(
         "transcript_events",
         "session_id seq",
