@@ -224,7 +224,7 @@ def test_D10_a_value_that_the_agent_knows_itself_is_no_doubt() -> None:
     assert select_sessions([A, shared], Selectors(sessions=["a", "agent:main:a"])).warnings == ()
 
 
-@pytest.mark.parametrize("value", ["", " ", "\t\n", "\ufeff", "\x1c", "\x85", "*", " * ", "a\0b"])
+@pytest.mark.parametrize("value", ["", " ", "\t\n", "\ufeff", "\x1c", "\x85", "*", " * ", "a\0b", "a\udcff"])
 @pytest.mark.parametrize("field", ["sessions", "hook_sources", "participants"])
 def test_D15_report_B57_a_bad_selector_is_named_before_anything_is_read(field: str, value: str) -> None:
     arguments: dict[str, Any] = {field: ["good", value]}

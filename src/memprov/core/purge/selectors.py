@@ -21,6 +21,8 @@ _DATE_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?:[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
+#: What stands for bytes that are no UTF-8.
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def _values(values: Iterable[str]) -> tuple[str, ...]:
@@ -34,6 +36,8 @@ def _values(values: Iterable[str]) -> tuple[str, ...]:
             raise SelectorError(
                 f"bad selector {value!r}: it must name one thing exactly, hence be neither blank nor '*' nor hold a NUL"
             )
+        if _SURROGATES.search(value):
+            raise SelectorError(f"bad selector {value!r}: it is no valid text, and so no store holds it")
     return result
 
 
@@ -58,7 +62,8 @@ class Selectors:
 
     ``sessions`` are ids or keys. Values are exact and are not trimmed. ``since`` is an ISO date or date-time, in UTC
     where it names no zone (D8), or epoch milliseconds. Raises ``SelectorError`` naming a value that is blank, ``*``,
-    holds a NUL, or is no date (D15). To select nothing at all is an error only when something is to be selected.
+    holds a NUL, is no valid text, or is no date (D15). To select nothing at all is an error only when something is to
+    be selected.
     """
 
     sessions: tuple[str, ...] = field(default=(), converter=_values)
