@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         Embedder, Hit, IndexReport, PreparedIndex, ReconcileReport, prepare_index, publish_index, rebuild_index,
         reconcile, record_recall, search, sync_index, use_lancedb,
     )
+    from memprov.shell.knowing import require_known
     from memprov.shell.native import NativeStore, NativeWriter, open_store, store_agents
     from memprov.shell.native.curated import FileRecord, ObservedWrite
     from memprov.shell.openclaw import OpenClawStore, open_openclaw, openclaw_agents
@@ -113,9 +114,9 @@ __all__ = [
     "apply_to_snapshot", "backfill", "check_receipt", "consolidate", "decide_admission", "explain_policy", "forget",
     "ingest", "message_classes", "open_openclaw", "open_store", "openclaw_agents", "plan_purge", "prepare_index",
     "prepare_narrative", "preview", "promote", "prunable_keys", "publish_index", "publish_narrative", "read_decisions",
-    "rebuild_index", "receipts", "reconcile", "record_recall", "references_session", "rollback_backfill", "scrub_text",
-    "search", "select_sessions", "session_id_from_file_name", "sessions_in_receipt", "store_agents", "sync_index",
-    "trace", "transfer_origins", "use_lancedb", "verify",
+    "rebuild_index", "receipts", "reconcile", "record_recall", "references_session", "require_known",
+    "rollback_backfill", "scrub_text", "search", "select_sessions", "session_id_from_file_name", "sessions_in_receipt",
+    "store_agents", "sync_index", "trace", "transfer_origins", "use_lancedb", "verify",
 ]  # fmt: skip
 
 #: Where each public name is from. A room is loaded when one of its names is first used: most programs use a few.
@@ -174,6 +175,7 @@ _HOMES = {
             "Embedder Hit IndexReport PreparedIndex ReconcileReport prepare_index publish_index rebuild_index "
             "reconcile record_recall search sync_index use_lancedb"
         ),
+        "memprov.shell.knowing": "require_known",
         "memprov.shell.native": "NativeStore NativeWriter open_store store_agents",
         "memprov.shell.native.curated": "FileRecord ObservedWrite",
         "memprov.shell.openclaw": "OpenClawStore open_openclaw openclaw_agents",

@@ -19,6 +19,7 @@ from memprov.cli.receipt import describe_receipt
 from memprov.core.proof import MAX_RECEIPT_BYTES, Receipt
 from memprov.core.purge import MAX_PLAN_BYTES, Level, PurgePlan, Report, Selectors
 from memprov.errors import InputError
+from memprov.shell.knowing import require_known
 from memprov.shell.native import open_store
 from memprov.shell.openclaw import OpenClawStore, open_openclaw
 from memprov.shell.port import Store
@@ -40,6 +41,7 @@ _LEVELS = click.Choice([level.value for level in Level])
 @click.option("--hook-source", "hook_sources", metavar="SOURCE", multiple=True, help="gmail, email, webhook …")
 @click.option("--participant", "participants", metavar="ACTOR_ID", multiple=True, help="Sessions with this actor.")
 @click.option("--since", metavar="TIME", help="Only sessions that began since: an ISO date or date-time (UTC).")
+@click.option("--known", is_flag=True, help="Refuse a selector that meets no session the store knows.")
 @click.option("--dry-run", is_flag=True, help="Report what would go; change nothing.")
 @click.option("--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan, for apply.")
 @click.option(
@@ -61,6 +63,7 @@ def forget_command(  # one parameter per option
     level: str,
     receipt: str | None,
     *,
+    known: bool,
     dry_run: bool,
     prove: bool,
     break_lock: bool,
@@ -75,6 +78,8 @@ def forget_command(  # one parameter per option
     if from_receipt is not None:
         named = sessions_in_receipt(opened, Receipt.from_json(load_file(from_receipt, MAX_RECEIPT_BYTES)))
         selectors = evolve(selectors, sessions=(*selectors.sessions, *named))
+    if known:
+        require_known(opened, selectors)
     plan = preview(opened, selectors, level=level) if dry_run or plan_out else None
     if plan is not None and plan_out is not None:
         save_file(plan.to_json(), plan_out, "--plan-out")

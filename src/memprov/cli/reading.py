@@ -50,6 +50,7 @@ def moment(epoch_ms: int | None) -> str:
 
 def describe_report(report: Report, plan: PurgePlan | None) -> Iterator[str]:
     """The report as lines of text. With a plan, the files that change are named."""
+    yield from _unknown(report)
     verb = "Would forget" if report.dry_run else "Forgot"
     yield f"{verb} {_count(len(report.session_ids), 'session')} of agent {report.agent_id}"
     if not report.session_ids:
@@ -113,6 +114,23 @@ def _entry(entry: EntryTrace) -> Iterator[str]:
     yield from _more(len(entry.transfers))
     if entry.siblings:
         yield "  another agent of the workspace has origins of it"
+
+
+def _unknown(report: Report) -> Iterator[str]:
+    """What was named and is not known, with what it nearly is: the first thing to be read."""
+    recorded = "would be recorded" if report.dry_run else "was recorded"
+    strange = [r.session_id for r in report.session_resolutions if r.source is SelectionSource.UNRESOLVED]
+    for value in strange[:_SHOWN]:
+        yield f"UNKNOWN SESSION {value!r}: no session store knows it, and it {recorded} as forgotten all the same"
+        yield from (f"  {warning}" for warning in report.warnings if warning.startswith(repr(value)))
+    yield from _more(len(strange))
+    nobody = [match.actor_id for match in report.participant_matches if not match.identities]
+    for actor in nobody:
+        yield f"NOBODY IS {actor!r} in the sessions that are selected"
+        yield from (f"  {warning}" for warning in report.warnings if warning.startswith(f"nobody is {actor!r}"))
+    if strange or nobody:
+        yield "To refuse unknown names: --known"
+        yield ""
 
 
 def _gone(report: Report) -> Iterator[str]:

@@ -61,6 +61,8 @@ from memprov.core.purge.selection import (
     Selection,
     SelectionSource,
     select_sessions,
+    unfound_sessions,
+    unmet_selectors,
 )
 from memprov.core.purge.selectors import Selectors
 from memprov.core.purge.texts import Sifting, gate_within, sifting_of
@@ -143,4 +145,6 @@ __all__ = [
     "select_sessions",
     "sifting_of",
     "trim_event",
+    "unfound_sessions",
+    "unmet_selectors",
 ]

@@ -24,7 +24,15 @@ from memprov.core.records import Identity, Origin, SessionRecord, SessionState, 
 from memprov.core.text import json_text
 from memprov.errors import SelectorError
 
-__all__ = ["ParticipantMatch", "Resolution", "Selection", "SelectionSource", "select_sessions"]
+__all__ = [
+    "ParticipantMatch",
+    "Resolution",
+    "Selection",
+    "SelectionSource",
+    "select_sessions",
+    "unfound_sessions",
+    "unmet_selectors",
+]
 
 
 class SelectionSource(StrEnum):
@@ -321,3 +329,38 @@ def _participants(targets: Iterable[SessionRecord], selectors: Selectors) -> tup
         distinct = {json_text(identity_json(identity)): identity for identity in identities}
         result.append(ParticipantMatch(actor, tuple(distinct[text] for text in sorted(distinct))))
     return tuple(result)
+
+
+def unfound_sessions(selection: Selection) -> tuple[str, ...]:
+    """The selected names that no session store and no origin row's key knows, sorted."""
+    return tuple(r.session_id for r in selection.resolutions if r.source is SelectionSource.UNRESOLVED)
+
+
+def unmet_selectors(
+    records: Iterable[SessionRecord], selection: Selection, traced: Collection[str] = ()
+) -> tuple[str, ...]:
+    """A sentence for each selector that meets no session known to the store, with what it nearly is.
+
+    ``records`` are the store's sessions, ``traced`` those of the unfound names that memory still knows: a session that
+    was deleted from the catalogue is known by what it left. ``since`` plays no part.
+    """
+    own = [record for record in records if record.agent_id == selection.agent_id]
+    people = {identity.id for record in own for identity in record.participants}
+    hooks = {record.hook_source for record in own}
+    asked = selection.selectors
+    unmet = [
+        *((value, "no session is") for value in unfound_sessions(selection) if value not in traced),
+        *((value, "nobody is") for value in asked.participants if value not in people),
+        *((value, "no hook source is") for value in asked.hook_sources if value not in hooks),
+    ]
+    return tuple("; ".join((f"{what} {value!r}", *_nearly(value, selection))) for value, what in dict.fromkeys(unmet))
+
+
+def _nearly(value: str, selection: Selection) -> Iterator[str]:
+    """What the selection itself says of a value, but for that it would be recorded, which it is not."""
+    begins = tuple(f"{what}{value!r}" for what in ("", "nobody is ", "no hook source is "))
+    for warning in selection.warnings:
+        if warning.startswith(begins) and "did you mean" in warning:
+            yield warning[warning.rindex("did you mean") :]
+        elif warning.startswith(begins) and "record" not in warning:
+            yield warning
