@@ -406,3 +406,8 @@ def test_F03_what_was_redacted_and_cut_is_found_to_its_cut() -> None:
     for end in range(len(words) - 20, len(words)):
         matcher = QuotationMatcher((Snippet(f"User: {words[:end]}", cut=True),))
         assert matcher.quoted_lines(words.replace("[redacted]", "hunter2-hunter2") + "more") == {0}, words[:end]
+
+
+def test_every_snippet_that_may_be_quoted_is_named_also_of_several_that_are_searched_alike() -> None:
+    spoken, bare, other = Snippet(f"User: {TEA}"), Snippet(TEA), Snippet("nothing of the kind here")
+    assert QuotationMatcher((spoken, bare, other)).quotable(f"- {TEA}\n") == {spoken, bare}

@@ -96,7 +96,7 @@ def test_I17_real_stores(store_name: str, unpacked_store: Callable[[str], Path])
     top = unpacked_store(store_name)
     store = open_openclaw(top / "before" / "state", workspace=top / "before" / "ws")
     known = sorted({record.session_id for record in store.catalogue() if record.agent_id == "main"})
-    assert asked_one_by_one(store, known[:: 1 + len(known) // 5], 4) == []
+    assert asked_one_by_one(store, known[:: 1 + len(known) // 4], 3) == []
 
 
 WORLD = evolve(

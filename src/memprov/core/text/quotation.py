@@ -152,6 +152,19 @@ class QuotationMatcher:
         )
         return QuotationMatcher(tuple(dict.fromkeys(kept)))
 
+    def quotable(self, text: str) -> frozenset[Snippet]:
+        """Every snippet that a line of the text may quote, and few others, each of those that are searched alike."""
+        sieve = Sieve()
+        sieve.add(_mark_words(normalise(text)))
+        found = tuple(_patterns_of(self.snippets))
+        passed = sieve.passes(pattern for pattern, _ in found)
+        return frozenset(
+            chain(
+                compress((snippet for _, snippet in found), passed),
+                (snippet for snippet in self.snippets if _concealed(snippet) is not None),
+            )
+        )
+
 
 @frozen
 class LookalikeMatcher:

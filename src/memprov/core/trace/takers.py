@@ -10,20 +10,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from memprov.core.lineage import OriginTable, contested_keys, evidence_of
 from memprov.core.purge import ScrubRules, promotion_keys, scrub_text
 from memprov.core.records import MemoryFile, is_phase_report
 from memprov.core.state import MemorySnapshot
-from memprov.core.text import Document, Snippet, corpus_owner, corpus_said, machine_lines, named_sessions
+from memprov.core.text import (
+    Document,
+    QuotationMatcher,
+    Snippet,
+    corpus_owner,
+    corpus_said,
+    machine_lines,
+    named_sessions,
+)
 from memprov.core.trace.answers import LineReason, Place
 from memprov.core.trace.reasons import RemovalRule, explain_text, lines_within
 
 __all__ = ["explain_lines", "is_machine_written"]
-
-#: What is looked for without a look at whether the text may hold it, in characters.
-_LITTLE = 1 << 17
 
 
 def is_machine_written(snapshot: MemorySnapshot, path: str, first: int, last: int) -> bool:
@@ -72,16 +77,27 @@ class _Claims:
         return mine.touching(entry_keys=frozenset(promotion_keys(self.file.text)))
 
     @cached_property
-    def _said(self) -> dict[str, dict[Snippet, None]]:
-        said: dict[str, dict[Snippet, None]] = {}
-        for file in self.snapshot.corpus:
-            for owner, snippet in corpus_said(file, self.snapshot.store.agent_id):
-                said.setdefault(owner, {})[snippet] = None
-        return said
+    def _said(self) -> dict[str, list[Snippet]]:
+        """By session, the corpus lines that the file may quote."""
+        agent = self.snapshot.store.agent_id
+        return self._quotable(chain.from_iterable(corpus_said(file, agent) for file in self.snapshot.corpus))
 
     @cached_property
-    def _retained(self) -> dict[str, tuple[Snippet, ...]]:
-        return {text.session_id: text.snippets for text in self.snapshot.retained}
+    def _retained(self) -> dict[str, list[Snippet]]:
+        """By session, what its transcript says and the file may quote."""
+        return self._quotable(
+            (text.session_id, snippet) for text in self.snapshot.retained for snippet in text.snippets
+        )
+
+    def _quotable(self, said: Iterable[tuple[str, Snippet]]) -> dict[str, list[Snippet]]:
+        owners: dict[Snippet, dict[str, None]] = {}
+        for owner, snippet in said:
+            owners.setdefault(snippet, {})[owner] = None
+        found: dict[str, list[Snippet]] = {}
+        for snippet in QuotationMatcher(tuple(owners)).quotable(self.file.text.removeprefix("\ufeff")):
+            for owner in owners[snippet]:
+                found.setdefault(owner, []).append(snippet)
+        return found
 
     def takers(self, session_ids: Iterable[str]) -> Iterator[str]:
         """The sessions that alone would take one of the lines, or of those around them.
@@ -113,7 +129,7 @@ class _Claims:
     def _rules(self, session_ids: Sequence[str]) -> ScrubRules:
         keys = self._origins.select(session_ids).entry_keys
         contested = contested_keys(self.file.text, frozenset(keys))
-        rules = ScrubRules(
+        return ScrubRules(
             self.snapshot.store.agent_id,
             session_ids,
             keys,
@@ -121,12 +137,6 @@ class _Claims:
             dict.fromkeys(chain.from_iterable(self._retained.get(name, ()) for name in session_ids)),
             evidence_of(contested, self._origins, self.snapshot.recall),
         )
-        text = self.file.text.removeprefix("\ufeff")
-        sought = sum(len(snippet.text) for snippet in chain(rules.snippets, rules.retained))
-        if sought <= max(len(text), _LITTLE):
-            return rules
-        snippets, retained = rules.quotations.narrowed([text]), rules.machine_quotations.narrowed([text])
-        return evolve(rules, snippets=snippets.snippets, retained=retained.snippets)
 
 
 def _found_by_halves(values: Sequence[str], holds: Callable[[Sequence[str]], bool]) -> Iterator[str]:
