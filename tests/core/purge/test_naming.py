@@ -209,7 +209,7 @@ def test_F50_a_beginning_of_names_a_participant_and_a_hook_source_are_recognised
     assert [any(name in w for w in asked.warnings) for name in ("'Ann'", "'gmail'")] == [True, True]
 
 
-@pytest.mark.parametrize("name", ["h1", "agent:helper:x"])
+@pytest.mark.parametrize("name", ["h1", "agent:helper:x", "helper:h1"])
 def test_F50_D10_a_name_of_a_sibling_agent_says_whose_it_is(name: str) -> None:
     selection = chosen(name, catalogue=(*SESSIONS, HELPERS))
     assert selection.session_ids == (name,)

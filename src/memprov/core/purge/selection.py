@@ -282,7 +282,8 @@ def _doubts(names: _Names, own: list[SessionRecord], others: list[SessionRecord]
     sought = frozenset(names.unresolved)
     owners: dict[str, set[str]] = {}
     for record in others:
-        for value in sought.intersection((record.session_id, record.session_key)):
+        scope = f"{record.agent_id}:{record.session_id}"
+        for value in sought.intersection((record.session_id, record.session_key, scope)):
             owners.setdefault(value, set()).add(record.agent_id)
     known = KnownNames(own)
     for value in names.unresolved:
