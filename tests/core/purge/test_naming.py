@@ -199,7 +199,7 @@ def test_F50_a_name_that_differs_by_case_blank_or_ending_is_said_to_be_nearly_on
 
 
 def test_F50_a_beginning_of_names_a_participant_and_a_hook_source_are_recognised() -> None:
-    assert any("'kiln'" in w for w in chosen("kiln.").warnings) is False
+    assert any("'kiln'" in w for w in chosen("kiln.of").warnings) is False
     assert any("'agent:main:k2'" in w for w in chosen("agent:main:k").warnings)
     assert any("--participant" in w for w in chosen("Ann").warnings)
     assert any("digest of a plan" in w for w in chosen("0a" * 32).warnings)
@@ -214,3 +214,27 @@ def test_F50_D10_a_name_of_a_sibling_agent_says_whose_it_is(name: str) -> None:
     selection = chosen(name, catalogue=(*SESSIONS, HELPERS))
     assert selection.session_ids == (name,)
     assert any("belongs to agent 'helper'" in w for w in selection.warnings)
+
+
+@pytest.mark.parametrize("typed", ["kil", "kxln", "kilnn", "xkiln", "kilm", "agent:main:dashboard:kilm"])
+def test_F50_a_name_one_edit_away_is_said_to_be_nearly_one(typed: str) -> None:
+    catalogue = [SessionRecord("main", "kiln", "agent:main:dashboard:kiln")]
+    warnings = chosen(typed, catalogue=catalogue).warnings
+    near = any("did you mean" in warning and "kiln" in warning for warning in warnings)
+    assert near == (len(typed) > 3), "very short names are near to everything"
+
+
+def test_F50_two_edits_are_another_name_and_many_unknown_names_stay_cheap() -> None:
+    catalogue = [SessionRecord("main", f"session-{number:05}") for number in range(2000)]
+    assert chosen("sessoin-00001", catalogue=catalogue).warnings == ()
+    strange = [f"nothing-{number:05}" for number in range(2000)]
+    assert chosen(*strange, catalogue=catalogue).session_ids == tuple(strange)
+
+
+def test_a_shortened_name_is_never_recorded_and_its_whole_is_named() -> None:
+    catalogue = [SessionRecord("main", "3f2a9c1b-0001"), SessionRecord("main", "kiln…")]
+    for short in ("3f2a9c1b…", "…0001"):
+        with pytest.raises(SelectorError, match="write it whole: '3f2a9c1b-0001'"):
+            chosen(short, catalogue=catalogue)
+    assert chosen("kiln…", catalogue=catalogue).session_ids == ("kiln…",)
+    assert chosen("oven…", catalogue=catalogue).session_ids == ("oven…",), "nothing here was shortened to that"

@@ -19,7 +19,7 @@ from memprov.core.records import SessionRecord
 from memprov.core.text import WSP, session_id_from_file_name
 from memprov.errors import SelectorError
 
-__all__ = ["KnownNames", "Reference", "misdirected", "read_reference"]
+__all__ = ["KnownNames", "Reference", "misdirected", "read_reference", "whole_names"]
 
 _LINE = r"(?::[0-9]+(?:-[0-9]+)?|#L[0-9]+(?:-L?[0-9]+)?)"
 #: ``sessions/AGENT/NAME``, perhaps with an agent before it, in the bracket of a corpus line, with a line behind it.
@@ -35,6 +35,7 @@ _MEMORY_FILE = re.compile(
 _PLACE = re.compile(rf".+\.(?:md|txt){_LINE}", re.DOTALL)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHORTEST_PREFIX = 4
+_LONGEST_EDITED = 128
 #: How many near names a sentence lists.
 _LISTED = 3
 
@@ -109,6 +110,24 @@ class KnownNames:
         if value in self._hooks:
             yield f"{value!r} names no session but a hook source of some; select those with --hook-source"
 
+    def mistyped(self, value: str) -> Iterator[str]:
+        """A sentence about the names that a session name, which names nothing, is one edit away from: a character more,
+        less or another. It looks every such text up, so that it costs as much as the name is long, however many names
+        there are.
+        """
+        if _SHORTEST_PREFIX <= len(value) <= _LONGEST_EDITED:
+            near = sorted(self._distinct.intersection(_edits(value, self._alphabet)))
+            if near:
+                yield f"{value!r} names no session; did you mean {_listed(near)}?"
+
+    @cached_property
+    def _distinct(self) -> frozenset[str]:
+        return frozenset(self._names)
+
+    @cached_property
+    def _alphabet(self) -> frozenset[str]:
+        return frozenset().union(*self._names)
+
     def near_people(self, actor: str) -> list[str]:
         """Participants that a requested one, who is nobody, differs from by case or blanks alone."""
         return _by_fold(self._people).get(_fold(actor), [])
@@ -116,6 +135,24 @@ class KnownNames:
     def near_hooks(self, source: str) -> list[str]:
         """The same for hook sources."""
         return _by_fold(self._hooks).get(_fold(source), [])
+
+
+def whole_names(value: str, names: Iterable[str]) -> list[str]:
+    """The names that a shortened one, which has ``…`` for its beginning or its end, may stand for."""
+    piece = value.strip("…")
+    if not piece or piece == value:
+        return []
+    meets = str.startswith if value.endswith("…") else str.endswith
+    return sorted(name for name in names if meets(name, piece))
+
+
+def _edits(value: str, alphabet: Iterable[str]) -> Iterator[str]:
+    for at in range(len(value) + 1):
+        head, tail = value[:at], value[at:]
+        yield head + tail[1:]
+        for character in alphabet:
+            yield head + character + tail
+            yield head + character + tail[1:]
 
 
 def _by_fold(names: Iterable[str]) -> dict[str, list[str]]:

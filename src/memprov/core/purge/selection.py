@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from attrs import define, field, frozen
 
-from memprov.core.purge.naming import KnownNames, misdirected, read_reference
+from memprov.core.purge.naming import KnownNames, misdirected, read_reference, whole_names
 from memprov.core.purge.selectors import EPOCH, Selectors
 from memprov.core.records import Identity, Origin, SessionRecord, SessionState, identity_json, is_session_key
 from memprov.core.text import json_text
@@ -33,6 +33,9 @@ __all__ = [
     "unfound_sessions",
     "unmet_selectors",
 ]
+
+#: How many names that nothing is called are compared with known ones by single edits.
+_EDITED = 20
 
 
 class SelectionSource(StrEnum):
@@ -174,6 +177,10 @@ class _Names:
                 continue
             if (error := misdirected(value, entry_keys)) is not None and value not in recorded:
                 raise error
+            if value not in recorded and (whole := whole_names(value, filter(None, known))):
+                raise SelectorError(
+                    f"{value!r} is a shortened name; write it whole: {' or '.join(map(repr, whole[:3]))}"
+                )
             named = None if value in recorded else read_reference(value, agent_id)
             if named is not None and named.agent_id != agent_id:
                 raise SelectorError(
@@ -286,11 +293,11 @@ def _doubts(names: _Names, own: list[SessionRecord], others: list[SessionRecord]
         for value in sought.intersection((record.session_id, record.session_key, scope)):
             owners.setdefault(value, set()).add(record.agent_id)
     known = KnownNames(own)
-    for value in names.unresolved:
+    for place, value in enumerate(names.unresolved):
         if value in owners:
             agents = ", ".join(map(repr, sorted(owners[value])))
             yield f"{value!r} belongs to agent {agents}; agent {agent_id!r} records it as a session id of its own"
-        elif near := list(known.doubts(value)):
+        elif (near := list(known.doubts(value))) or (place < _EDITED and (near := list(known.mistyped(value)))):
             yield from near
         elif is_session_key(value):
             yield f"{value!r} is shaped like a session key and names no session; it is recorded as a session id"
