@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
+from attrs import evolve
 
 from memprov import Basis, ConflictError, PartialError, Report, Selectors, forget, open_openclaw, open_store, preview
 from memprov.core.purge import PurgeEffect
@@ -169,3 +171,70 @@ def test_F01_D24_an_embedded_store_whose_file_is_away(monkeypatch: pytest.Monkey
                     forget(inner, SELECTORS)
                 assert files_of(workspace) == expected, (number, path)
                 assert preview(inner, SELECTORS).removes_nothing
+
+
+def rows_away(database: Path, tables: dict[str, str], at: int) -> Meddler:
+    """Rows are deleted before effect ``at`` and put back after it, by another hand than the purge's."""
+    taken: dict[str, list[tuple[Any, ...]]] = {}
+
+    def meddle(_workspace: Path, number: int, when: str) -> None:
+        if number != at:
+            return
+        with apsw.Connection(str(database)) as connection:
+            connection.set_busy_timeout(5000)
+            for table, where in tables.items():
+                if when == "before":
+                    taken[table] = list(connection.execute(f"SELECT * FROM {table} WHERE {where}"))  # noqa: S608  # ours
+                    connection.execute(f"DELETE FROM {table} WHERE {where}")  # noqa: S608  # ours
+                for row in taken[table] if when == "after" else ():
+                    marks = ", ".join("?" * len(row))
+                    connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)  # noqa: S608  # ours
+
+    return meddle
+
+
+@pytest.mark.needs_store("mixed")
+def test_D24_rows_that_are_away_at_any_effect_are_purged_when_they_are_back(
+    unpacked_store: Callable[[str], Path], store_copy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    selectors = next(iter(recorded_commands(unpacked_store("mixed")))).selectors
+    monkeypatch.setitem(globals(), "SELECTORS", selectors)
+    reference = store_copy("mixed")
+    store = open_openclaw(reference / "state", workspace=reference / "ws")
+    count = len(preview(store, selectors).effects)
+    forget(store, selectors)
+    state = {"plugin_state_entries": "plugin_id = 'memory-core' AND namespace <> 'short-term-locks'"}
+    for number in range(count):
+        root = store_copy("mixed")
+        inner = open_openclaw(root / "state", workspace=root / "ws")
+        ended = run(Meddled(inner, root / "ws", rows_away(root / "state/state/openclaw.sqlite", state, number)))
+        if isinstance(ended, PartialError):
+            forget(inner, selectors)
+        assert preview(inner, selectors).removes_nothing, number
+        assert files_of(root / "ws") == files_of(reference / "ws"), number
+        assert evolve(inner.snapshot(), revision=0) == evolve(store.snapshot(), store=inner.identity, revision=0), (
+            number
+        )
+
+
+def test_D24_rows_of_an_embedded_store_that_are_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = synthetic_snapshot(60, seed=4)
+    monkeypatch.setitem(globals(), "SELECTORS", Selectors(sessions=sorted(snapshot.origins.sessions)[:2]))
+    everything = dict.fromkeys(("recall", "signals", "checkpoints", "preimages"), "true")
+    with scratch() as top:
+        reference = open_store(top / "reference")
+        write_snapshot(reference, snapshot)
+        count = len(preview(reference, SELECTORS).effects)
+        forget(reference, SELECTORS)
+        for number in range(count):
+            directory = top / str(number)
+            inner = open_store(directory)
+            write_snapshot(inner, snapshot)
+            (ledger,) = (directory / "shared").rglob("ledger.sqlite")
+            ended = run(Meddled(inner, directory / "workspace", rows_away(ledger, everything, number)))
+            if isinstance(ended, PartialError):
+                forget(inner, SELECTORS)
+            assert preview(inner, SELECTORS).removes_nothing, number
+            assert files_of(directory / "workspace") == files_of(top / "reference" / "workspace"), number
+            same = evolve(inner.snapshot(), store=reference.identity, revision=0)
+            assert same == evolve(reference.snapshot(), revision=0), number

@@ -206,8 +206,11 @@ def test_I15_any_sequence_of_effects_is_the_models(template: Lab, kinds: list[st
         effects = [effects_of(before)[kind] for kind in kinds]
         model = before
         for effect in effects:
+            try:
+                apply(store, [effect], before.origins.basis((), ()))
+            except ConflictError:  # an earlier effect took the row of which this one takes a part (D24)
+                continue
             model = effect.applied_to(model)
-        apply(store, effects, before.origins.basis((), ()))
         assert comparable(store.snapshot()) == comparable(model)
     finally:
         for path, data in saved.items():

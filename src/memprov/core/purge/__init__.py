@@ -66,11 +66,7 @@ from memprov.core.purge.selection import (
 )
 from memprov.core.purge.selectors import Selectors
 from memprov.core.purge.texts import Sifting, gate_within, sifting_of
-from memprov.core.purge.trims import (
-    BatchTrim,
-    rewind_key,
-    trim_event,
-)
+from memprov.core.purge.trims import BatchTrim, missing_rows, rewind_key, trim_event
 
 __all__ = [
     "MAX_PLAN_BYTES",
@@ -135,6 +131,7 @@ __all__ = [
     "facts_of",
     "gate_within",
     "is_exclusion",
+    "missing_rows",
     "plan_atoms",
     "plan_by_asking",
     "plan_purge",

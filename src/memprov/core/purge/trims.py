@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from attrs import frozen
 
 from memprov.core.records import HostEvent, RewindBatch
 from memprov.core.text import digest, json_text
 
-__all__ = ["BatchTrim", "rewind_key", "trim_event", "trimmed_events", "trimmed_rewinds"]
+__all__ = ["BatchTrim", "missing_rows", "rewind_key", "trim_event", "trimmed_events", "trimmed_rewinds"]
 
 
 @frozen
@@ -25,6 +26,11 @@ class BatchTrim:
     items: tuple[int, ...]
     whole: bool = False
     key_after: str | None = None
+
+
+def missing_rows(trims: Iterable[BatchTrim], present: AbstractSet[str]) -> tuple[str, ...]:
+    """The rows of which a part was to stay, and that are there under neither of their keys (D24)."""
+    return tuple(t.key for t in trims if not t.whole and present.isdisjoint((t.key, t.key_after or t.key)))
 
 
 def rewind_key(candidates: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from memprov.core.purge import (
     DropSignals,
     TrimEvents,
     TrimRewinds,
+    missing_rows,
     rewind_key,
 )
 from memprov.core.records import RewindBatch
@@ -165,6 +166,8 @@ def _put_rewind(connection: apsw.Connection, batch: RewindBatch, now_ms: int) ->
 
 def _trim_rewinds(connection: apsw.Connection, effect: TrimRewinds, now_ms: int) -> None:
     """All rows are read before the first is written: the new key of one may be the old key of another."""
+    present = {text(row[0]) for row in connection.execute("SELECT batch_key FROM rewind_batches")}
+    require_accounted("rewind rows", missing_rows(effect.trims, present))
     kept = []
     for trim in effect.trims:
         candidates = _candidates(connection, trim.key)

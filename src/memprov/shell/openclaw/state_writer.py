@@ -19,6 +19,7 @@ from memprov.core.purge import (
     DropSignals,
     TrimEvents,
     TrimRewinds,
+    missing_rows,
     rewind_key,
     trim_event,
 )
@@ -115,7 +116,9 @@ class StateWriter:
 
     def _trim_rewinds(self, reader: Reader, effect: TrimRewinds) -> None:
         trims = {trim.key: trim for trim in effect.trims}
-        for row in self._rows(reader, REWINDS):
+        rows = self._rows(reader, REWINDS)
+        require_accounted("rewind rows", missing_rows(effect.trims, {row.key for row in rows}))
+        for row in rows:
             trim, candidates = trims.get(row.key), candidates_of(row.value)
             if trim is None or candidates is None or rewind_key(candidates) != trim.before:
                 continue
@@ -135,7 +138,9 @@ class StateWriter:
 
     def _trim_events(self, reader: Reader, effect: TrimEvents) -> None:
         trims = {trim.key: trim for trim in effect.trims}
-        for entry_key, payload in event_rows(reader, self.keys, self.now_ms):
+        rows = list(event_rows(reader, self.keys, self.now_ms))
+        require_accounted("host events", missing_rows(effect.trims, {entry_key for entry_key, _ in rows}))
+        for entry_key, payload in rows:
             trim = trims.get(entry_key)
             if trim is None or digest(payload) != trim.before:
                 continue
