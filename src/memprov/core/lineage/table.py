@@ -88,6 +88,9 @@ class OriginTable:
     classes: NDArray[np.int8]
     observed_at_ms: NDArray[np.int64]
 
+    def __repr__(self) -> str:
+        return f"<OriginTable: {len(self)} rows of {len(self.entries)} entries and {len(self.sessions)} sessions>"
+
     @classmethod
     def from_rows(cls, rows: Iterable[Origin]) -> OriginTable:
         """Build the columns from objects, in any order; equal (entry, agent, session) are joined (D14)."""

@@ -82,6 +82,12 @@ class Receipt:
     limits: tuple[str, ...] = ()
     seal: str = ""
 
+    def __repr__(self) -> str:
+        whole = "complete" if self.complete else "incomplete"
+        return (
+            f"<Receipt {self.number} of agent {self.agent_id!r}: {len(self.sessions)} sessions, {self.level}, {whole}>"
+        )
+
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, the seal included: what the next receipt carries, and what may be pinned."""

@@ -94,6 +94,12 @@ class Verification:
     shared_texts: int = 0
     limits: tuple[str, ...] = field(default=LIMITS)
 
+    def __repr__(self) -> str:
+        return (
+            f"<Verification: {self.verdict}, {len(self.residue)} left, {len(self.retained)} retained, "
+            f"{len(self.obstacles)} obstacles, {self.files} files read>"
+        )
+
     @property
     def residue(self) -> tuple[Finding, ...]:
         """What should not be there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from enum import StrEnum
 from functools import cache
 
@@ -23,6 +24,7 @@ from memprov.core.purge.report import Report
 from memprov.core.purge.selection import Selection
 from memprov.core.records import StoreIdentity
 from memprov.core.state import Atom, MemorySnapshot, atoms
+from memprov.core.text import html_table
 from memprov.errors import InputError
 
 __all__ = ["MAX_PLAN_BYTES", "Level", "PurgePlan", "apply_to_snapshot", "is_exclusion", "plan_atoms"]
@@ -51,6 +53,14 @@ class PurgePlan:
     effects: tuple[PurgeEffect, ...]
     report: Report
     basis: Basis
+
+    def __repr__(self) -> str:
+        sessions = len(self.report.session_ids)
+        return f"<PurgePlan {self.digest[:12]} ({self.level}): {sessions} sessions, {len(self.effects)} effects>"
+
+    def _repr_html_(self) -> str:
+        kinds = Counter(type(effect).__name__ for effect in self.effects)
+        return html_table(f"PurgePlan {self.digest[:12]}, {self.level}", kinds.items())
 
     @property
     def digest(self) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from attrs import field, fields, frozen
+from attrs import asdict, field, fields, frozen
 
 from memprov.core.purge.selection import ParticipantMatch, Resolution
 from memprov.core.records import identity_json
-from memprov.core.text import json_text
+from memprov.core.text import html_table, json_text
 
 __all__ = ["Artifacts", "CuratedWriteLine", "ExtraArtifacts", "Report", "SharedEntry", "Suspect"]
 
@@ -107,6 +107,18 @@ class Report:
     shared_entries: tuple[SharedEntry, ...] = ()
     emptied_files: tuple[str, ...] = ()
     gone_markers: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        kind = "preview" if self.dry_run else "purge"
+        return (
+            f"<Report of a {kind} of agent {self.agent_id!r}: {len(self.session_ids)} sessions, "
+            f"{len(self.entry_keys)} entries, {len(self.warnings)} warnings>"
+        )
+
+    def _repr_html_(self) -> str:
+        parts = asdict(self, recurse=False, filter=lambda _, value: isinstance(value, tuple))
+        rows = ((name.replace("_", " "), len(value)) for name, value in parts.items() if value)
+        return html_table(f"{'Preview' if self.dry_run else 'Purge'} of agent {self.agent_id}", rows)
 
     def to_dict(self) -> dict[str, object]:
         """The report as JSON values, in the documents' order of fields."""

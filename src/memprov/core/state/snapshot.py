@@ -82,6 +82,9 @@ class ChunkTable:
             vectors=np.array([row.vector for row in rows], dtype=np.bool_),
         )
 
+    def __repr__(self) -> str:
+        return f"<ChunkTable: {len(self)} chunks of {len(self.paths)} paths>"
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -180,3 +183,9 @@ class MemorySnapshot:
     transfers: tuple[TransferEdge, ...] = ()
     siblings: tuple[SiblingIndex, ...] = ()
     retained: tuple[RetainedText, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<MemorySnapshot of agent {self.store.agent_id!r}: {len(self.files)} files, {len(self.corpus)} of corpus, "
+            f"{len(self.origins)} origins, {len(self.recall)} recall rows, {len(self.chunks)} chunks>"
+        )

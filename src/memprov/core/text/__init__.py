@@ -53,7 +53,7 @@ from memprov.core.text.markers import (
     promotion_marker,
     readable_key,
 )
-from memprov.core.text.neutralising import neutralise, neutralise_inline, one_line, plain
+from memprov.core.text.neutralising import html_table, neutralise, neutralise_inline, one_line, plain
 from memprov.core.text.quotation import MIN_SNIPPET_UNITS, LookalikeMatcher, QuotationMatcher, Sieve, Snippet, normalise
 from memprov.core.text.redaction import redact
 from memprov.core.text.references import (
@@ -97,6 +97,7 @@ __all__ = [
     "cut",
     "diary_key",
     "digest",
+    "html_table",
     "is_generated",
     "is_memory_echo",
     "is_readable",

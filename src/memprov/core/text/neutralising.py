@@ -14,10 +14,12 @@ touch headings and code, with which many an honest message begins.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from html import escape
 
 from memprov.core.text.lines import WSP
 
-__all__ = ["neutralise", "neutralise_inline", "one_line", "plain"]
+__all__ = ["html_table", "neutralise", "neutralise_inline", "one_line", "plain"]
 
 _WS = re.escape(WSP.replace("\n", ""))
 #: Everything that some reader takes for the end of a line; for ours only LF is one (D6).
@@ -75,3 +77,9 @@ def plain(text: str) -> str:
     if "\\" not in text:
         return text
     return _ESCAPED.sub(lambda m: m[0].replace("\\", "", 1), text)
+
+
+def html_table(caption: str, rows: Iterable[tuple[object, ...]]) -> str:
+    """For a notebook: a table with a ``td`` for each value of each row, as ``str`` gives it, escaped."""
+    body = "".join(f"<tr>{''.join(f'<td>{escape(str(value))}</td>' for value in row)}</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption>{body}</table>"

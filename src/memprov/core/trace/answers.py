@@ -8,6 +8,7 @@ from attrs import frozen
 
 from memprov.core.lineage import TransferEdge
 from memprov.core.records import Origin, OriginClass
+from memprov.core.text import html_table
 from memprov.core.trace.reasons import RemovalRule
 
 __all__ = ["EntryTrace", "LineReason", "Place", "SessionTrace", "Trace", "is_known_entry", "is_known_session"]
@@ -74,6 +75,17 @@ class Trace:
     entries: tuple[EntryTrace, ...] = ()
     session: SessionTrace | None = None
     reasons: tuple[LineReason, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Trace by agent {self.agent_id!r}: {len(self.entries)} entries, {len(self.reasons)} reasons>"
+
+    def _repr_html_(self) -> str:
+        heads = ("entry", "class", "sessions", "places", "chunks")
+        rows = (
+            (e.entry_key, e.origin_class or "unknown", len(e.origins), len(e.places), len(e.chunks))
+            for e in self.entries
+        )
+        return html_table(f"Trace by agent {self.agent_id}", (heads, *rows))
 
     def to_json(self) -> str:
         """One JSON document, with the field names of the reports."""
