@@ -34,7 +34,7 @@ from memprov.testing import ToyEmbedder
 from tests.real_stores import store_archives, unpack
 from tests.shell.proof.world import NOW, embedded, reopened
 
-READING = {"admit", "demo", "receipt check", "receipt show", "sessions", "trace", "verify"}
+READING = {"admit", "agents", "demo", "receipt check", "receipt show", "sessions", "trace", "verify"}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OTHERS = {"os.mkdir", "os.rename", "os.link", "os.symlink", "os.truncate", "os.chmod", "shutil.copyfile"}
 
@@ -138,6 +138,7 @@ def commands(box: Sandbox, session: str) -> dict[str, list[str]]:
     chosen = ["--session", session]
     plan, receipt = str(box.out / "plan.json"), str(box.out / "receipt.json")
     return {
+        "agents": ["agents", option, str(box.state)],
         "sessions": ["sessions", *place],
         "admit": ["admit", *place],
         "trace": ["trace", *place, *chosen],
