@@ -21,6 +21,7 @@ from memprov import (
     RefusedError,
     Selectors,
     SessionRecord,
+    StaleStateError,
     forget,
     ingest,
     open_openclaw,
@@ -28,6 +29,7 @@ from memprov import (
     preview,
 )
 from memprov.core.purge import PurgeEffect
+from memprov.shell import sqlite
 from memprov.shell.port import Writer
 from memprov.testing import synthetic_snapshot, write_openclaw_store
 from tests.shell.native.loading import write_snapshot
@@ -110,7 +112,7 @@ def committing(path: Path) -> Iterator[None]:
         while not stop.is_set():
             connection.execute("UPDATE others SET n = n + 1")
             began.set()
-            stop.wait(0.02)  # as often as a busy gateway does; back to back, SQLite would let nobody else in for long
+            stop.wait(0.003)  # back to back, SQLite would let nobody else in for long
         connection.close()
 
     writer = threading.Thread(target=write)
@@ -130,13 +132,16 @@ def test_F41_a_purge_waits_for_a_busy_writer(place: Place) -> None:
     assert preview(place.open(), CHOSEN).removes_nothing
 
 
-def test_F41_a_sweep_waits_for_a_busy_writer(tmp_path: Path) -> None:
+def test_F41_a_sweep_reads_as_everybody_does_where_a_database_never_holds_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = open_store(tmp_path / "store")
     store.record_session(SessionRecord("main", "s1", "agent:main:s1"))
     said = Message("user", "The spare key is in the blue drawer.", timestamp_ms=1, sender_is_owner=True)
-    with committing(Path(store._layout.ledger.path)):
-        report = ingest(store, lambda _: [said])
-    assert report.added_keys
+    monkeypatch.setattr(sqlite, "_attempt", lambda *_: sqlite._Outcome(steady=False))
+    with pytest.raises(StaleStateError, match="kept changing"):
+        store.catalogue()
+    assert ingest(store, lambda _: [said]).added_keys
 
 
 def test_F41_two_purges_at_once_come_one_after_the_other(place: Place) -> None:
