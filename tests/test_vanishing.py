@@ -84,14 +84,11 @@ def restored(workspace: Path) -> None:
                 return
 
 
-def run(store: Store) -> Report | PartialError:
+def run(store: Store, selectors: Selectors) -> Report | PartialError:
     try:
-        return forget(store, SELECTORS)
+        return forget(store, selectors)
     except PartialError as error:
         return error
-
-
-SELECTORS = Selectors()
 
 
 @pytest.mark.needs_store("mixed")
@@ -101,10 +98,8 @@ def test_F01_D24_what_is_away_at_any_effect_is_purged_or_named_and_then_purged(
     back: str,
     unpacked_store: Callable[[str], Path],
     store_copy: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     selectors = next(iter(recorded_commands(unpacked_store("mixed")))).selectors
-    monkeypatch.setitem(globals(), "SELECTORS", selectors)
     reference = store_copy("mixed")
     store = open_openclaw(reference / "state", workspace=reference / "ws")
     count = len(preview(store, selectors).effects)
@@ -114,7 +109,7 @@ def test_F01_D24_what_is_away_at_any_effect_is_purged_or_named_and_then_purged(
     for number in range(count):
         root = store_copy("mixed")
         inner = open_openclaw(root / "state", workspace=root / "ws")
-        ended = run(Meddled(inner, root / "ws", away(name, number, back)))
+        ended = run(Meddled(inner, root / "ws", away(name, number, back)), selectors)
         restored(root / "ws")
         if isinstance(ended, PartialError):
             stopped += 1
@@ -127,10 +122,9 @@ def test_F01_D24_what_is_away_at_any_effect_is_purged_or_named_and_then_purged(
 
 @pytest.mark.needs_store("mixed")
 def test_F01a_a_file_that_appears_during_a_purge_is_purged_too(
-    unpacked_store: Callable[[str], Path], store_copy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    unpacked_store: Callable[[str], Path], store_copy: Callable[..., Path]
 ) -> None:
     selectors = next(iter(recorded_commands(unpacked_store("mixed")))).selectors
-    monkeypatch.setitem(globals(), "SELECTORS", selectors)
     root = store_copy("mixed")
     store = open_openclaw(root / "state", workspace=root / "ws")
     count = len(preview(store, selectors).effects)
@@ -144,33 +138,33 @@ def test_F01a_a_file_that_appears_during_a_purge_is_purged_too(
             if (at, when) == (number, "before"):
                 (workspace / "memory" / "new.md").write_text(f"mine\n- {quoted}\nmine too\n")
 
-        report = run(Meddled(inner, copy / "ws", appear))
+        report = run(Meddled(inner, copy / "ws", appear), selectors)
         assert isinstance(report, Report), number
         assert (copy / "ws/memory/new.md").read_text() == "mine\nmine too\n", number
         assert any("memory/new.md" in warning for warning in report.warnings)
 
 
-def test_F01_D24_an_embedded_store_whose_file_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_F01_D24_an_embedded_store_whose_file_is_away() -> None:
     snapshot = synthetic_snapshot(60, seed=4)
-    monkeypatch.setitem(globals(), "SELECTORS", Selectors(sessions=sorted(snapshot.origins.sessions)[:2]))
+    selectors = Selectors(sessions=sorted(snapshot.origins.sessions)[:2])
     with scratch() as top:
         reference = open_store(top / "reference")
         write_snapshot(reference, snapshot)
-        plan = preview(reference, SELECTORS)
+        plan = preview(reference, selectors)
         paths = [*(effect.path for effect in plan.effects if hasattr(effect, "path")), "memory", ""]
-        forget(reference, SELECTORS)
+        forget(reference, selectors)
         expected = files_of(top / "reference" / "workspace")
         for number in range(len(plan.effects)):
             for path in paths:
                 directory = top / f"{number}-{paths.index(path)}"
                 workspace, inner = directory / "workspace", open_store(directory)
                 write_snapshot(inner, snapshot)
-                ended = run(Meddled(inner, workspace, away(path, number, "at once")))
+                ended = run(Meddled(inner, workspace, away(path, number, "at once")), selectors)
                 if isinstance(ended, PartialError):
                     assert ended.remaining
-                    forget(inner, SELECTORS)
+                    forget(inner, selectors)
                 assert files_of(workspace) == expected, (number, path)
-                assert preview(inner, SELECTORS).removes_nothing
+                assert preview(inner, selectors).removes_nothing
 
 
 def rows_away(database: Path, tables: dict[str, str], at: int) -> Meddler:
@@ -195,10 +189,9 @@ def rows_away(database: Path, tables: dict[str, str], at: int) -> Meddler:
 
 @pytest.mark.needs_store("mixed")
 def test_D24_rows_that_are_away_at_any_effect_are_purged_when_they_are_back(
-    unpacked_store: Callable[[str], Path], store_copy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    unpacked_store: Callable[[str], Path], store_copy: Callable[..., Path]
 ) -> None:
     selectors = next(iter(recorded_commands(unpacked_store("mixed")))).selectors
-    monkeypatch.setitem(globals(), "SELECTORS", selectors)
     reference = store_copy("mixed")
     store = open_openclaw(reference / "state", workspace=reference / "ws")
     count = len(preview(store, selectors).effects)
@@ -207,7 +200,9 @@ def test_D24_rows_that_are_away_at_any_effect_are_purged_when_they_are_back(
     for number in range(count):
         root = store_copy("mixed")
         inner = open_openclaw(root / "state", workspace=root / "ws")
-        ended = run(Meddled(inner, root / "ws", rows_away(root / "state/state/openclaw.sqlite", state, number)))
+        ended = run(
+            Meddled(inner, root / "ws", rows_away(root / "state/state/openclaw.sqlite", state, number)), selectors
+        )
         if isinstance(ended, PartialError):
             forget(inner, selectors)
         assert preview(inner, selectors).removes_nothing, number
@@ -217,24 +212,24 @@ def test_D24_rows_that_are_away_at_any_effect_are_purged_when_they_are_back(
         )
 
 
-def test_D24_rows_of_an_embedded_store_that_are_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_D24_rows_of_an_embedded_store_that_are_away() -> None:
     snapshot = synthetic_snapshot(60, seed=4)
-    monkeypatch.setitem(globals(), "SELECTORS", Selectors(sessions=sorted(snapshot.origins.sessions)[:2]))
+    selectors = Selectors(sessions=sorted(snapshot.origins.sessions)[:2])
     everything = dict.fromkeys(("recall", "signals", "checkpoints", "preimages"), "true")
     with scratch() as top:
         reference = open_store(top / "reference")
         write_snapshot(reference, snapshot)
-        count = len(preview(reference, SELECTORS).effects)
-        forget(reference, SELECTORS)
+        count = len(preview(reference, selectors).effects)
+        forget(reference, selectors)
         for number in range(count):
             directory = top / str(number)
             inner = open_store(directory)
             write_snapshot(inner, snapshot)
             (ledger,) = (directory / "shared").rglob("ledger.sqlite")
-            ended = run(Meddled(inner, directory / "workspace", rows_away(ledger, everything, number)))
+            ended = run(Meddled(inner, directory / "workspace", rows_away(ledger, everything, number)), selectors)
             if isinstance(ended, PartialError):
-                forget(inner, SELECTORS)
-            assert preview(inner, SELECTORS).removes_nothing, number
+                forget(inner, selectors)
+            assert preview(inner, selectors).removes_nothing, number
             assert files_of(directory / "workspace") == files_of(top / "reference" / "workspace"), number
             same = evolve(inner.snapshot(), store=reference.identity, revision=0)
             assert same == evolve(reference.snapshot(), revision=0), number

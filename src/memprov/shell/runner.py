@@ -150,12 +150,9 @@ def apply_plan(
 
 
 def _testified(writer: Writer, done: PurgePlan, before: Before | None) -> Report:
-    """The report of a plan that was carried out, once its receipt is written.
-
-    A purge ends only when planning again has found nothing to remove, so that there is nothing left to ask.
-    """
+    """The report of a plan that was carried out, once its receipt is written."""
     if isinstance(writer, Attesting):
-        attest(writer, done, nothing_left=True, before=before)
+        attest(writer, done, before)
     held_back = writer.held_back() if isinstance(writer, FoldingWriter) else ()
     return evolve(done.report, dry_run=False, warnings=tuple(sorted({*done.report.warnings, *held_back})))
 

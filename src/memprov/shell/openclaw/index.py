@@ -14,7 +14,7 @@ from memprov.core.records import IndexSource, OriginClass, SessionKind
 from memprov.core.state import ChunkTable
 from memprov.core.text import to_text
 from memprov.errors import CorruptStoreError
-from memprov.shell.openclaw.values import Value, integer, text
+from memprov.shell.cells import Value, integer, text
 from memprov.shell.sqlite import Reader
 
 __all__ = ["CACHE", "CHUNKS", "PROVENANCE", "SOURCES", "STATE", "VECTORS", "count_cache", "read_chunks"]

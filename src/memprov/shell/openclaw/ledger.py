@@ -13,6 +13,7 @@ import apsw
 from memprov.core.lineage import Basis, lineage_digest
 from memprov.core.purge import DropOrigins, PurgeIndex, RecordTombstones
 from memprov.errors import PartialError, RefusedError, SchemaError
+from memprov.shell.cells import is_storable, text
 from memprov.shell.openclaw.index import (
     CACHE,
     CHUNKS,
@@ -25,7 +26,6 @@ from memprov.shell.openclaw.index import (
     VECTORS,
 )
 from memprov.shell.openclaw.origins import ORIGINS, OWN_TOMBSTONES, TOMBSTONES
-from memprov.shell.openclaw.values import is_storable, text
 from memprov.shell.sqlite import Access, Database, Reader, writing
 
 __all__ = [

@@ -21,8 +21,9 @@ from attrs import define, field, frozen
 
 from memprov.core.text import json_text
 from memprov.errors import LockHeldError, PartialError, RefusedError, SchemaError
+from memprov.shell.cells import integer, text
 from memprov.shell.openclaw.state import LOCKS, OWNER, TABLE
-from memprov.shell.openclaw.values import Json, integer, json_value, member, object_of, text
+from memprov.shell.openclaw.values import Json, json_value, member, object_of
 from memprov.shell.processes import (
     moment,
     process_alive,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from memprov.core.lineage import OriginTable
-from memprov.shell.openclaw.values import Row, Value, integer, text
+from memprov.shell.cells import Row, Value, integer, text
 from memprov.shell.sqlite import Reader
 from memprov.shell.statements import batches
 

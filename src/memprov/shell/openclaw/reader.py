@@ -19,13 +19,13 @@ from memprov.core.purge import Selection
 from memprov.core.records import Roots
 from memprov.core.state import MemorySnapshot, SiblingIndex
 from memprov.core.text import to_text
+from memprov.shell.cells import text
 from memprov.shell.openclaw.curated import search_transcripts
 from memprov.shell.openclaw.index import count_cache, read_chunks, read_indexed_digests, read_revision, read_sources
 from memprov.shell.openclaw.layout import Config, Layout, suffixed
 from memprov.shell.openclaw.origins import entry_keys_of, read_origins, read_tombstones
 from memprov.shell.openclaw.sessions import SessionList, read_sessions
 from memprov.shell.openclaw.state import has_rows, read_state, recorded_workspaces
-from memprov.shell.openclaw.values import text
 from memprov.shell.remembering import Remembered, standing_of
 from memprov.shell.sqlite import Access, Database, Reader
 from memprov.shell.workspace import scan

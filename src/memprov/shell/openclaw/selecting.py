@@ -10,12 +10,13 @@ from attrs import evolve
 from memprov.core.records import Origin, SessionRecord
 from memprov.core.text import json_text
 from memprov.errors import RefusedError
+from memprov.shell.cells import integer, text
 from memprov.shell.openclaw.layout import Layout
 from memprov.shell.openclaw.origins import ORIGINS
 from memprov.shell.openclaw.reader import find_session_database, read_catalogue
 from memprov.shell.openclaw.sessions import agent_of_key
 from memprov.shell.openclaw.transcripts import Record, archive_files, read_archive_row, read_file
-from memprov.shell.openclaw.values import integer, milliseconds, text
+from memprov.shell.openclaw.values import milliseconds
 from memprov.shell.port import Neighbours
 from memprov.shell.sqlite import Access, Reader
 

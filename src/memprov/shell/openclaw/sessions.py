@@ -21,7 +21,8 @@ from memprov.core.records import (
     key_kind,
 )
 from memprov.errors import CorruptStoreError
-from memprov.shell.openclaw.values import Json, Row, integer, json_value, member, nonblank, object_of, text
+from memprov.shell.cells import Row, integer, text
+from memprov.shell.openclaw.values import Json, json_value, member, nonblank, object_of
 from memprov.shell.sqlite import Reader
 
 __all__ = ["ArchiveRow", "SessionList", "agent_of_key", "is_cron_run", "read_sessions"]

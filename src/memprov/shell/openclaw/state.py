@@ -23,7 +23,8 @@ from memprov.core.purge import StatePart
 from memprov.core.records import CuratedWrite, HostEvent, Preimage, RecallEntry, RewindBatch
 from memprov.core.text import Gate, json_text, to_bytes
 from memprov.errors import CorruptStoreError
-from memprov.shell.openclaw.values import Json, Value, integer, json_value, member, nonblank, object_of, text
+from memprov.shell.cells import Value, integer, text
+from memprov.shell.openclaw.values import Json, json_value, member, nonblank, object_of
 from memprov.shell.sqlite import Reader
 
 __all__ = [

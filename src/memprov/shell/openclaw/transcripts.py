@@ -14,10 +14,10 @@ from attrs import define, frozen
 
 from memprov.core.text import session_id_from_file_name
 from memprov.core.writing import Message, message_from_event
-from memprov.shell.cells import is_storable
+from memprov.shell.cells import Value, is_storable, text
 from memprov.shell.openclaw.packed import Allowance, lines
 from memprov.shell.openclaw.sessions import ArchiveRow
-from memprov.shell.openclaw.values import Json, Value, json_value, member, object_of, text
+from memprov.shell.openclaw.values import Json, json_value, member, object_of
 from memprov.shell.sqlite import Reader
 
 __all__ = ["ArchiveFile", "Messages", "Record", "archive_files", "read_archive_row", "read_file", "read_window"]

@@ -1,4 +1,4 @@
-"""What a cell or a JSON member holds, without trusting that it does."""
+"""What a JSON value holds, without trusting that it does. (Cells: ``memprov.shell.cells``.)"""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NoReturn, cast
 
-from memprov.shell.cells import Row, Value, integer, is_storable, text
 from memprov.shell.deep_json import deep_json
 
 __all__ = [
     "Json",
-    "Row",
-    "Value",
-    "integer",
-    "is_storable",
     "json_value",
     "member",
     "milliseconds",
     "nonblank",
     "object_of",
-    "text",
 ]
 
 Json = Mapping[str, object]

@@ -21,6 +21,7 @@ from memprov.core.purge import (
 )
 from memprov.core.state import MemorySnapshot
 from memprov.errors import InputError, PartialError, RefusedError
+from memprov.shell.cells import is_storable
 from memprov.shell.erase import erase_database, erase_stale_rebuilds
 from memprov.shell.openclaw.answers import narrow_answers
 from memprov.shell.openclaw.layout import Layout
@@ -37,7 +38,6 @@ from memprov.shell.openclaw.origins import read_tombstones
 from memprov.shell.openclaw.reader import read_snapshot
 from memprov.shell.openclaw.receipts import append_receipt, receipts_beside
 from memprov.shell.openclaw.state_writer import StateWriter
-from memprov.shell.openclaw.values import is_storable
 from memprov.shell.port import Answering
 from memprov.shell.remembering import Remembered
 from memprov.shell.sqlite import Database, OrdinaryAccess

@@ -46,11 +46,14 @@ def look_before(store: Store, session_ids: frozenset[str], reader: TranscriptRea
     return Before(store, seen, looked.doubts, Control("texts seen before the purge", looked.needles.texts, seen.texts))
 
 
-def attest(writer: Attesting, plan: PurgePlan, *, nothing_left: bool, before: Before | None) -> Receipt:
-    """Append the receipt of a plan that was carried out; with ``before``, after looking once more."""
+def attest(writer: Attesting, plan: PurgePlan, before: Before | None) -> Receipt:
+    """Append the receipt of a purge that has ended; with ``before``, after looking once more.
+
+    A purge ends only when planning again has found nothing to remove.
+    """
     draft = attested(
         plan,
-        nothing_left=nothing_left,
+        nothing_left=True,
         erasure=writer.erasures[-1] if writer.erasures else None,
         verification=None if before is None else before.verify(),
         versions=_versions(),
