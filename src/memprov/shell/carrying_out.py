@@ -133,8 +133,9 @@ class Purge:
     def _apply(self, effects: tuple[PurgeEffect, ...], plan: PurgePlan) -> bool:
         """Carry out effects of the plan in order; ``False`` when the basis moved."""
         total = len(plan.effects)
+        numbers = {id(effect): number for number, effect in enumerate(plan.effects)}
         for effect in effects:
-            number = next((n for n, planned in enumerate(plan.effects) if planned is effect), total)
+            number = numbers.get(id(effect), total)
             self.progress(effect.words(), number, total)
             try:
                 if not self.writer.apply(effect, plan.basis):
